@@ -1,0 +1,250 @@
+//! A block: ordered steps as a summary of counts, so that no rule ever looks at 100,000 children.
+
+use crate::state::words;
+use crate::{BlockId, DispatchGroup, Event, State, StepId, StepKind, UnknownWord};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// When children make their parent succeed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Success {
+    #[default]
+    All,
+    Majority,
+    BestEffort,
+    AtLeast(u32),
+}
+
+impl fmt::Display for Success {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Success::All => f.write_str("all"),
+            Success::Majority => f.write_str("majority"),
+            Success::BestEffort => f.write_str("best_effort"),
+            Success::AtLeast(n) => write!(f, "at_least:{n}"),
+        }
+    }
+}
+
+impl FromStr for Success {
+    type Err = UnknownWord;
+    fn from_str(s: &str) -> Result<Self, UnknownWord> {
+        match s {
+            "all" => Ok(Success::All),
+            "majority" => Ok(Success::Majority),
+            "best_effort" => Ok(Success::BestEffort),
+            _ => s.strip_prefix("at_least:").and_then(|n| n.parse().ok()).map(Success::AtLeast).ok_or(UnknownWord {
+                what: "success criterion",
+                word: s.into(),
+                expected: "all, majority, best_effort, at_least:N".into(),
+            }),
+        }
+    }
+}
+
+/// How many steps of a block are in each state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counts {
+    pub not_runnable: u32,
+    pub pending: u32,
+    pub dispatched: u32,
+    pub running: u32,
+    pub polling: u32,
+    pub completed: u32,
+    pub skipped: u32,
+    pub cancelled: u32,
+    pub failed: u32,
+    pub stopped: u32,
+    pub timed_out: u32,
+    pub superseded: u32,
+}
+
+impl Counts {
+    pub fn of(&self, state: State) -> u32 {
+        match state {
+            State::NotRunnable => self.not_runnable,
+            State::Pending => self.pending,
+            State::Dispatched => self.dispatched,
+            State::Running => self.running,
+            State::Polling => self.polling,
+            State::Completed => self.completed,
+            State::Skipped => self.skipped,
+            State::Cancelled => self.cancelled,
+            State::Failed => self.failed,
+            State::Stopped => self.stopped,
+            State::TimedOut => self.timed_out,
+            State::Superseded => self.superseded,
+        }
+    }
+    pub fn of_mut(&mut self, state: State) -> &mut u32 {
+        match state {
+            State::NotRunnable => &mut self.not_runnable,
+            State::Pending => &mut self.pending,
+            State::Dispatched => &mut self.dispatched,
+            State::Running => &mut self.running,
+            State::Polling => &mut self.polling,
+            State::Completed => &mut self.completed,
+            State::Skipped => &mut self.skipped,
+            State::Cancelled => &mut self.cancelled,
+            State::Failed => &mut self.failed,
+            State::Stopped => &mut self.stopped,
+            State::TimedOut => &mut self.timed_out,
+            State::Superseded => &mut self.superseded,
+        }
+    }
+    /// Steps that can still move by themselves; dormant resolvers cannot.
+    pub fn hot(&self) -> u32 {
+        self.pending + self.dispatched + self.running + self.polling
+    }
+    pub fn failed_set(&self) -> u32 {
+        self.failed + self.stopped + self.timed_out
+    }
+    pub fn concluded(&self) -> u32 {
+        self.completed + self.skipped
+    }
+    /// Steps that count for the parent: all but dormant and superseded ones.
+    pub fn counting(&self) -> u32 {
+        self.hot() + self.concluded() + self.failed_set() + self.cancelled
+    }
+}
+
+words!(
+    /// Which children a sweep takes.
+    SweepKind, "sweep" {
+        /// Everything live: the owner ended.
+        Close = "close",
+        /// Default steps behind a failed index.
+        Later = "later",
+        /// Resolvers behind a failed resolver.
+        LaterResolvers = "later_resolvers",
+        /// Dormant resolvers, to wake them.
+        Resolvers = "resolvers",
+    }
+);
+
+/// A move of many children, done by pages; while it lasts nothing it covers is dispatched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sweep {
+    pub kind: SweepKind,
+    pub event: Event,
+    /// Children with a higher index than this are taken.
+    pub above: u32,
+    /// Index and id of the last child looked at; the next page begins behind it.
+    pub after: Option<(u32, StepId)>,
+}
+
+impl Sweep {
+    pub fn covers(&self, kind: StepKind, state: State, index: u32) -> bool {
+        match self.kind {
+            SweepKind::Close => !state.is_terminal(),
+            SweepKind::Later => kind == StepKind::Default && state.is_hot() && index > self.above,
+            SweepKind::LaterResolvers => kind == StepKind::Resolver && !state.is_terminal() && index > self.above,
+            SweepKind::Resolvers => kind == StepKind::Resolver && state == State::NotRunnable,
+        }
+    }
+}
+
+/// The summary of a block.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Block {
+    pub id: BlockId,
+    pub owner: Option<StepId>,
+    /// The dispatch group that decides it.
+    pub home: DispatchGroup,
+    pub success: Success,
+    pub depth: u32,
+    /// Default steps per state, and resolvers per state.
+    pub steps: Counts,
+    pub resolvers: Counts,
+    /// The index whose steps may run; 0 while the owner has not returned.
+    pub current_index: u32,
+    /// Hot default steps at index 1, 2, …
+    pub live: Vec<u32>,
+    pub resolver_index: u32,
+    pub live_resolvers: Vec<u32>,
+    /// The lowest index that failed or was cancelled; later ones never run.
+    pub cut_at: Option<u32>,
+    pub resolver_cut_at: Option<u32>,
+    /// A step of this block failed of itself, or asked for its resolvers.
+    pub wants_resolvers: bool,
+    /// The first few children that failed, for the parent's error.
+    pub blame: Vec<StepId>,
+    pub sweep: Option<Sweep>,
+    /// The block has not come to rest: rules must look at it in the next turn.
+    pub touched: bool,
+    pub version: u64,
+}
+
+impl Block {
+    pub fn new(id: BlockId, home: DispatchGroup) -> Block {
+        Block {
+            id,
+            owner: None,
+            home,
+            success: Success::All,
+            depth: 1,
+            steps: Counts::default(),
+            resolvers: Counts::default(),
+            current_index: 0,
+            live: Vec::new(),
+            resolver_index: 0,
+            live_resolvers: Vec::new(),
+            cut_at: None,
+            resolver_cut_at: None,
+            wants_resolvers: false,
+            blame: Vec::new(),
+            sweep: None,
+            touched: true,
+            version: 0,
+        }
+    }
+    pub fn counts(&self, kind: StepKind) -> &Counts {
+        match kind {
+            StepKind::Default => &self.steps,
+            StepKind::Resolver => &self.resolvers,
+        }
+    }
+    pub fn total(&self) -> u32 {
+        let all = |c: &Counts| c.counting() + c.not_runnable + c.superseded;
+        all(&self.steps) + all(&self.resolvers)
+    }
+    pub fn counts_mut(&mut self, kind: StepKind) -> &mut Counts {
+        match kind {
+            StepKind::Default => &mut self.steps,
+            StepKind::Resolver => &mut self.resolvers,
+        }
+    }
+    /// Hot steps of a kind at an index.
+    pub fn live_at(&self, kind: StepKind, index: u32) -> u32 {
+        let live = match kind {
+            StepKind::Default => &self.live,
+            StepKind::Resolver => &self.live_resolvers,
+        };
+        index.checked_sub(1).and_then(|i| live.get(i as usize)).copied().unwrap_or(0)
+    }
+    /// The slot that counts hot steps of a kind at an index, made when missing.
+    pub fn live_mut(&mut self, kind: StepKind, index: u32) -> &mut u32 {
+        let live = match kind {
+            StepKind::Default => &mut self.live,
+            StepKind::Resolver => &mut self.live_resolvers,
+        };
+        let i = index.max(1) as usize - 1;
+        if live.len() <= i {
+            live.resize(i + 1, 0);
+        }
+        &mut live[i]
+    }
+    pub fn last_index(&self) -> u32 {
+        self.live.len() as u32
+    }
+    /// Children that are not terminal, dormant ones included.
+    pub fn unsettled(&self) -> u32 {
+        self.steps.hot() + self.steps.not_runnable + self.resolvers.hot() + self.resolvers.not_runnable
+    }
+    /// No child can move any more; dormant resolvers do not count.
+    pub fn is_at_rest(&self) -> bool {
+        self.steps.hot() == 0 && self.resolvers.hot() == 0 && self.sweep.is_none()
+    }
+}

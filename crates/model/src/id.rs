@@ -1,0 +1,61 @@
+//! Ids are UUIDv7, one type per noun, so that a block cannot be passed where a step is meant.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use uuid::Uuid;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Uuid);
+
+        impl $name {
+            pub fn bytes(&self) -> &[u8; 16] {
+                self.0.as_bytes()
+            }
+            pub fn from_bytes(bytes: [u8; 16]) -> Self {
+                $name(Uuid::from_bytes(bytes))
+            }
+            /// A readable id for tests and fixtures: the number in its last bytes.
+            pub fn of(n: u64) -> Self {
+                $name(Uuid::from_u64_pair(0, n))
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+        impl FromStr for $name {
+            type Err = uuid::Error;
+            fn from_str(s: &str) -> Result<Self, Self::Err> {
+                Uuid::parse_str(s).map($name)
+            }
+        }
+    };
+}
+
+id!(
+    /// One unit of work.
+    StepId
+);
+id!(
+    /// An ordered list of steps.
+    BlockId
+);
+id!(
+    /// One running worker process, random per start.
+    SessionId
+);
+id!(
+    /// One running engine, random per boot, never the host's name.
+    NodeId
+);

@@ -1,0 +1,24 @@
+//! The nouns of Stepfast. No verbs, no I/O, no clock: everything here can be built in a test from a line of text.
+
+mod block;
+mod effect;
+mod group;
+mod id;
+pub mod limits;
+mod new_step;
+mod report;
+mod session;
+mod state;
+mod step;
+mod time;
+
+pub use block::{Block, Counts, Success, Sweep, SweepKind};
+pub use effect::{Effect, Move};
+pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
+pub use id::{BlockId, NodeId, SessionId, StepId};
+pub use new_step::{Fault, NewStep, NewSteps};
+pub use report::{Claim, Failure, Outcome, Report};
+pub use session::{Session, SessionOffer};
+pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
+pub use step::{Backoff, Detail, Name, Place, Priority, Step, StepKind};
+pub use time::Timestamp;

@@ -1,0 +1,52 @@
+//! Every bound of the engine in one place, related to each other at compile time.
+
+use std::time::Duration;
+
+/// Bytes of arguments, response or error text of one step.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a name: action, queue, label, key, relatable.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Levels of blocks inside blocks.
+pub const NESTING_MAX: u32 = 64;
+/// Steps of one create call, its nested children included.
+pub const STEPS_PER_CREATE_MAX: usize = 10_000;
+/// Highest index inside a block.
+pub const INDEX_MAX: u32 = 1_000_000;
+/// Children moved by a cascade in one turn.
+pub const SWEEP_PAGE: usize = 1_000;
+/// Steps handed to sessions in one turn.
+pub const PICKS_PER_TURN_MAX: usize = 1_000;
+/// Requests taken into one turn.
+pub const REQUESTS_PER_TURN_MAX: usize = 4_096;
+/// Ready steps read ahead for one queue and action of a dispatch group.
+pub const WINDOW_PAGE: usize = 500;
+/// Ready steps held in memory; beyond it they stay on disk, marked ready.
+pub const WINDOW_STEPS_MAX: usize = 20_000;
+/// Clean blocks remembered between turns.
+pub const CACHED_BLOCKS_MAX: usize = 20_000;
+/// Rounds of rules over one turn before the rest is left to the next turn.
+pub const SETTLE_ROUNDS_MAX: usize = 4 * NESTING_MAX as usize;
+/// Dispatch groups.
+pub const GROUPS_MAX: usize = 64;
+/// Attempts that may be lost with their worker before a step is stopped.
+pub const LOST_ATTEMPTS_MAX: u32 = 5;
+/// Executions of a step including the first, unless it says otherwise.
+pub const ATTEMPTS_DEFAULT: u32 = 3;
+/// Highest number of executions one step may ask for.
+pub const ATTEMPTS_MAX: u32 = 1_000;
+/// Longest wait a step or a retry may ask for.
+pub const WAIT_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+/// How long a worker session may be silent before its steps are taken back.
+pub const SESSION_LEASE: Duration = Duration::from_secs(15);
+/// How long a node may be silent before its dispatch groups are taken over.
+pub const GROUP_LEASE: Duration = Duration::from_secs(10);
+/// A claim older than this is written into the step's own row.
+pub const CLAIM_LOG_AGE: Duration = Duration::from_millis(100);
+/// Rows of one page for people.
+pub const PAGE_ROWS_MAX: usize = 1_000;
+/// Open capacity one session may state.
+pub const SESSION_CAPACITY_MAX: usize = 10_000;
+
+const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
+const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
+const _: () = assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");

@@ -1,0 +1,92 @@
+//! A step as someone asks for it, before any rule has looked at it.
+
+use crate::{BlockId, StepId, Success};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+/// One step to create. Only the action is required.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewStep {
+    pub action: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispatch_group: Option<String>,
+    /// `default` or `resolve-exception`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relatable_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relatable_id: Option<String>,
+    /// The block this step stands in; with none it stands alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_id: Option<BlockId>,
+    /// Position in the block; 0 and none become 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// Put this step into the child block of that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_step_id: Option<StepId>,
+    /// The block this step owns, when its steps come later or stand beside it in this call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_block_id: Option<BlockId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<NewStep>,
+    /// When the children make this step succeed: `all`, `majority`, `best_effort`, `at_least:N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub success: Option<String>,
+    /// Not before this instant, in microseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispatch_after: Option<i64>,
+    /// Not before this many milliseconds from now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    /// Executions including the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_delay_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_factor: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_max_delay_ms: Option<u64>,
+}
+
+impl NewStep {
+    pub fn of(action: &str) -> NewStep {
+        NewStep { action: action.into(), ..NewStep::default() }
+    }
+}
+
+impl PartialEq for NewStep {
+    fn eq(&self, other: &NewStep) -> bool {
+        serde_json::to_string(self).ok() == serde_json::to_string(other).ok()
+    }
+}
+
+pub type NewSteps = Vec<NewStep>;
+
+impl Success {
+    pub const WORDS: &'static str = "all, majority, best_effort, at_least:N";
+}
+
+/// One thing wrong with a request: where, what, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("{field}: {problem}; {fix}")]
+pub struct Fault {
+    /// The path of the field, for example `steps[3].children[0].index`.
+    pub field: String,
+    pub problem: String,
+    pub fix: String,
+}

@@ -1,0 +1,53 @@
+//! What a worker is given and what it answers.
+
+use crate::{Name, NewStep, SessionId, StepId, Success};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One attempt of one step, given to one session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    pub step: StepId,
+    pub attempt: u32,
+    pub action: Name,
+    pub queue: Name,
+    pub arguments: Arc<str>,
+    pub failed_attempts: u32,
+    pub max_attempts: u32,
+}
+
+/// Why a job failed.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Failure {
+    pub message: String,
+    pub trace: Option<String>,
+}
+
+/// The one answer of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Complete { response: Option<String> },
+    /// Complete once these children did; they become durable with the report.
+    Children { response: Option<String>, children: Vec<NewStep>, success: Success },
+    /// Again later; `counted` says whether it costs one of the step's attempts.
+    Retry { after: Option<Duration>, failure: Option<Failure> },
+    /// Again later at no cost: a rate limit, not an error.
+    Throttle { after: Duration },
+    Skip { why: String },
+    /// Ends without failing or completing.
+    End { why: String },
+    Stop { why: String },
+    Fail { failure: Failure, notify: bool },
+    /// Completed with a note, and the block's resolvers run.
+    Resolved { note: String },
+}
+
+/// An outcome, fenced by the attempt that produced it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    pub session: SessionId,
+    pub step: StepId,
+    pub attempt: u32,
+    pub outcome: Outcome,
+}

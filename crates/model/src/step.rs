@@ -1,0 +1,139 @@
+//! A step as rules see it, and the rest of its row that only people read.
+
+use crate::state::words;
+use crate::{BlockId, DispatchGroup, Reason, SessionId, State, StepId, Timestamp, UnknownWord};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A short shared text: an action, a queue, a host.
+pub type Name = Arc<str>;
+
+words!(
+    Priority, "priority" {
+        High = "high",
+        Normal = "normal",
+    }
+);
+
+words!(
+    /// Ordinary work, or a dormant error handler of its block.
+    StepKind, "step kind" {
+        Default = "default",
+        Resolver = "resolve-exception",
+    }
+);
+
+/// Where a step stands in its block: equal index in parallel, the next index waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub block: BlockId,
+    pub index: u32,
+}
+
+/// How long to wait before the next execution.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Backoff {
+    pub delay: Duration,
+    pub factor: f64,
+    pub max_delay: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Backoff { delay: Duration::from_secs(10), factor: 1.0, max_delay: Duration::from_secs(3600) }
+    }
+}
+
+/// The unit of work, with every fact a rule may ask for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    pub id: StepId,
+    pub dispatch_group: DispatchGroup,
+    pub action: Name,
+    pub queue: Name,
+    pub priority: Priority,
+    pub kind: StepKind,
+    pub place: Option<Place>,
+    /// The block this step owns; a step with one is a parent.
+    pub child_block: Option<BlockId>,
+    pub state: State,
+    pub reason: Option<Reason>,
+    /// Running and waiting for its children: no session, no worker.
+    pub parked: bool,
+    pub throttled: bool,
+    pub wake_at: Option<Timestamp>,
+    /// The fence: one more for every claim.
+    pub attempt: u32,
+    pub failed_attempts: u32,
+    pub lost_attempts: u32,
+    pub polls: u32,
+    pub max_attempts: u32,
+    pub backoff: Backoff,
+    pub session: Option<SessionId>,
+    pub host: Option<Name>,
+    pub tick: Option<i64>,
+    pub arguments: Arc<str>,
+    pub created_at: Timestamp,
+    pub dispatched_at: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
+    /// How often the row was written; every write names the one it saw.
+    pub version: u64,
+}
+
+impl Step {
+    pub fn is_leaf(&self) -> bool {
+        self.child_block.is_none()
+    }
+    pub fn is_resolver(&self) -> bool {
+        self.kind == StepKind::Resolver
+    }
+    pub fn block(&self) -> Option<BlockId> {
+        self.place.map(|p| p.block)
+    }
+    pub fn index(&self) -> u32 {
+        self.place.map_or(1, |p| p.index)
+    }
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.wake_at.is_none_or(|at| at <= now)
+    }
+    /// Held by a worker right now.
+    pub fn is_held(&self) -> bool {
+        self.state.is_in_flight() && !self.parked
+    }
+}
+
+/// What a row says beside what rules need. `None` in a change means "leave as it is".
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Detail {
+    pub step_key: Option<String>,
+    pub label: Option<String>,
+    pub relatable_type: Option<String>,
+    pub relatable_id: Option<String>,
+    pub response: Option<String>,
+    pub error_message: Option<String>,
+    pub error_stack_trace: Option<String>,
+    /// What a person should know: an unknown queue, the note of a resolved step.
+    pub note: Option<String>,
+    pub superseded_by: Option<StepId>,
+    pub was_throttled: Option<bool>,
+    /// A failure was told to someone; `false` asks not to tell.
+    pub was_notified: Option<bool>,
+    pub late_reports: Option<u32>,
+}
+
+impl Detail {
+    /// Take from `later` whatever it says.
+    pub fn merge(&mut self, later: Detail) {
+        macro_rules! take { ($($field:ident),+) => { $(if later.$field.is_some() { self.$field = later.$field; })+ } }
+        take!(step_key, label, relatable_type, relatable_id, error_message, error_stack_trace, note);
+        take!(superseded_by, was_throttled, was_notified, late_reports);
+        // The first answer stays: a later run of the same step does not rewrite it.
+        if self.response.is_none() {
+            self.response = later.response;
+        }
+    }
+}

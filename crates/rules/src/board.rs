@@ -1,0 +1,470 @@
+//! The live work a node has in hand: loaded steps and blocks, with this turn's changes folded on top.
+//!
+//! Why    rules look at memory, not at tables; many moves of one row become one write; and the same type serves the
+//!        engine (loading on demand) and the tests (everything in memory). It is dropped whole when a commit fails.
+
+mod changes;
+mod windows;
+
+pub use changes::{BlockChange, Changes, Moved, StepChange};
+pub use windows::{Window, WindowKey, Windows};
+
+use crate::{eligible, machine};
+use model::{
+    Block, BlockId, Detail, Effect, Event, IllegalMove, Move, Name, Priority, SessionId, State, Step, StepId, StepKind,
+    Timestamp,
+};
+use std::collections::{BTreeSet, HashMap};
+
+/// Failed children named in a parent's error.
+const BLAME_MAX: usize = 5;
+
+struct StepEntry {
+    step: Step,
+    change: Option<Box<StepChange>>,
+    /// Turns that changed it and are not committed yet.
+    pins: u32,
+}
+
+struct BlockEntry {
+    block: Block,
+    before: Option<Box<BlockChange>>,
+    pins: u32,
+}
+
+/// Steps at an index of a block that may run now and must be brought in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opened {
+    pub block: BlockId,
+    pub kind: StepKind,
+    pub index: u32,
+}
+
+#[derive(Default)]
+pub struct Board {
+    pub now: Timestamp,
+    steps: HashMap<StepId, StepEntry>,
+    blocks: HashMap<BlockId, BlockEntry>,
+    /// Children in hand that have not ended, in block order.
+    kin: HashMap<BlockId, BTreeSet<(u32, StepId)>>,
+    pub windows: Windows,
+    touched: BTreeSet<BlockId>,
+    /// Steps that came back to Pending since the last look.
+    returned: Vec<StepId>,
+    opened: Vec<Opened>,
+    step_order: Vec<StepId>,
+    block_order: Vec<BlockId>,
+    moves: Vec<Moved>,
+}
+
+impl Board {
+    pub fn step(&self, id: StepId) -> Option<&Step> {
+        self.steps.get(&id).map(|e| &e.step)
+    }
+    pub fn block(&self, id: BlockId) -> Option<&Block> {
+        self.blocks.get(&id).map(|e| &e.block)
+    }
+    pub fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+    pub fn n_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+    /// Children in hand that have not ended, by index and id.
+    pub fn children(&self, block: BlockId) -> impl Iterator<Item = &Step> {
+        self.kin.get(&block).into_iter().flatten().filter_map(|(_, id)| self.step(*id))
+    }
+    pub fn n_children(&self, block: BlockId) -> usize {
+        self.kin.get(&block).map_or(0, BTreeSet::len)
+    }
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.values().map(|e| &e.step)
+    }
+
+    /// Bring in a row as the store has it; what is already in hand is newer and stays.
+    pub fn load_step(&mut self, step: Step) {
+        if self.steps.contains_key(&step.id) {
+            return;
+        }
+        let id = step.id;
+        self.adopt(step, None);
+        self.refresh_window(id);
+    }
+    pub fn load_block(&mut self, block: Block) {
+        if self.blocks.contains_key(&block.id) {
+            return;
+        }
+        if block.touched {
+            self.touched.insert(block.id);
+        }
+        self.blocks.insert(block.id, BlockEntry { block, before: None, pins: 0 });
+    }
+
+    /// A new step, in the same commit as everything else of this turn.
+    pub fn insert_step(&mut self, step: Step, detail: Detail) {
+        let id = step.id;
+        self.moves.push(Moved::created(&step));
+        if let Some(place) = step.place {
+            self.count(place.block, &step, None, Some(step.state));
+        }
+        if let Some(child_block) = step.child_block {
+            self.touched.insert(child_block);
+        }
+        self.adopt(step, Some(Box::new(StepChange { before: None, detail })));
+        self.step_order.push(id);
+        self.refresh_window(id);
+    }
+    pub fn insert_block(&mut self, block: Block) {
+        let id = block.id;
+        self.touched.insert(id);
+        self.blocks.insert(id, BlockEntry { block, before: Some(Box::new(BlockChange { before: None })), pins: 0 });
+        self.block_order.push(id);
+    }
+
+    fn adopt(&mut self, step: Step, change: Option<Box<StepChange>>) {
+        if let Some(place) = step.place
+            && !step.state.is_terminal()
+        {
+            self.kin.entry(place.block).or_default().insert((place.index, step.id));
+        }
+        if step.state == State::Pending && (step.failed_attempts | step.lost_attempts) > 0 {
+            self.returned.push(step.id);
+        }
+        self.steps.insert(step.id, StepEntry { step, change, pins: 0 });
+    }
+
+    pub fn apply(&mut self, effect: Effect) -> Result<u32, IllegalMove> {
+        match effect {
+            Effect::MoveStep(wanted) => return self.fire(*wanted).map(|()| 1),
+            Effect::Park { step, detail } => self.park(step, *detail),
+            Effect::RaisePriority { step } => self.edit(step, |s, _| s.priority = Priority::High),
+            Effect::RecordLate { step } => self.edit(step, |_, d| d.late_reports = Some(d.late_reports.unwrap_or(0) + 1)),
+            Effect::StartSweep { block, sweep } => {
+                self.edit_block(block, |b| b.sweep = Some(sweep));
+                self.refresh_children(block);
+            }
+            Effect::AdvanceSweep { block, after } => self.edit_block(block, |b| {
+                if let Some(sweep) = &mut b.sweep {
+                    sweep.after = Some(after);
+                }
+            }),
+            Effect::EndSweep { block } => {
+                self.edit_block(block, |b| b.sweep = None);
+                self.refresh_children(block);
+            }
+            Effect::OpenIndex { block, index } => self.open(block, StepKind::Default, index),
+            Effect::OpenResolverIndex { block, index } => self.open(block, StepKind::Resolver, index),
+            Effect::ResolversWoken { block } => self.edit_block(block, |b| b.wants_resolvers = false),
+        }
+        Ok(0)
+    }
+
+    fn open(&mut self, block: BlockId, kind: StepKind, index: u32) {
+        self.edit_block(block, |b| match kind {
+            StepKind::Default => b.current_index = index,
+            StepKind::Resolver => b.resolver_index = index,
+        });
+        self.opened.push(Opened { block, kind, index });
+        self.refresh_children(block);
+    }
+
+    /// Move one step; the machine has the word on where it goes.
+    fn fire(&mut self, wanted: Move) -> Result<(), IllegalMove> {
+        let now = self.now;
+        let Move { step: id, event, reason, wake_at, detail } = wanted;
+        let entry = self.steps.get(&id).expect("a rule moves only a step it was shown");
+        let from = entry.step.state;
+        let to = machine::next(from, event)?;
+        self.edit(id, |step, change| {
+            settle_fields(step, from, to, event, now);
+            step.state = to;
+            step.reason = reason.or_else(|| machine::reason(event));
+            if to == State::Pending || to == State::Polling {
+                step.wake_at = wake_at;
+            }
+            change.merge(detail);
+        });
+        let step = &self.steps[&id].step;
+        self.moves.push(Moved::of(step, from, event));
+        let (place, child_block) = (step.place, step.child_block);
+        if let Some(place) = place {
+            let step = step.clone();
+            self.count(place.block, &step, Some(from), Some(to));
+            self.mark_block(place.block, &step, event);
+            if to.is_terminal()
+                && let Some(kin) = self.kin.get_mut(&place.block)
+            {
+                kin.remove(&(place.index, id));
+            }
+        }
+        if to == State::Pending {
+            self.returned.push(id);
+        }
+        if let Some(child_block) = child_block
+            && (to.is_terminal() || to == State::Running)
+        {
+            self.touched.insert(child_block);
+        }
+        self.refresh_window(id);
+        Ok(())
+    }
+
+    /// Give a step to a session: dispatched and started in one write.
+    pub fn claim(&mut self, id: StepId, session: SessionId, host: Name, tick: i64) -> Result<(), IllegalMove> {
+        let block = self.step(id).and_then(Step::block);
+        let at_rest = block.is_none_or(|b| !self.touched.contains(&b));
+        self.fire(Move::new(id, Event::Dispatched))?;
+        self.fire(Move::new(id, Event::Started))?;
+        // A claim changes counts and nothing that a rule asks for.
+        if at_rest && let Some(block) = block {
+            self.touched.remove(&block);
+        }
+        self.edit(id, |step, _| {
+            step.attempt += 1;
+            step.session = Some(session);
+            step.host = Some(host);
+            step.tick = Some(tick);
+        });
+        Ok(())
+    }
+
+    fn park(&mut self, id: StepId, detail: Detail) {
+        self.edit(id, |step, change| {
+            step.parked = true;
+            step.session = None;
+            change.merge(detail);
+        });
+        if let Some(block) = self.steps[&id].step.child_block {
+            self.touched.insert(block);
+        }
+    }
+
+    /// A step becomes the owner of a block it did not have before.
+    pub fn set_child_block(&mut self, id: StepId, block: BlockId) {
+        self.edit(id, |step, _| step.child_block = Some(block));
+    }
+
+    /// Forget a due time that has come while something else still holds the step.
+    pub fn clear_wake(&mut self, id: StepId) {
+        self.edit(id, |step, _| step.wake_at = None);
+        self.refresh_window(id);
+    }
+
+    fn count(&mut self, block: BlockId, step: &Step, from: Option<State>, to: Option<State>) {
+        let (kind, index) = (step.kind, step.index());
+        self.edit_block(block, |b| {
+            if let Some(from) = from {
+                let count = b.counts_mut(kind).of_mut(from);
+                *count = count.saturating_sub(1);
+                if from.is_hot() {
+                    let live = b.live_mut(kind, index);
+                    *live = live.saturating_sub(1);
+                }
+            }
+            if let Some(to) = to {
+                *b.counts_mut(kind).of_mut(to) += 1;
+                // Touch the slot also for a dormant step: the list's length is the highest index.
+                *b.live_mut(kind, index) += u32::from(to.is_hot());
+            }
+        });
+    }
+
+    /// What a child's end means for its block.
+    fn mark_block(&mut self, block: BlockId, step: &Step, event: Event) {
+        let (id, index, resolver) = (step.id, step.index(), step.is_resolver());
+        let of_itself = !matches!(event, Event::ParentFailed | Event::ParentCancelled | Event::PredecessorFailed);
+        let broken = step.state.is_failed() || step.state == State::Cancelled;
+        let failed = step.state.is_failed();
+        self.edit_block(block, |b| {
+            if broken && of_itself {
+                let cut = if resolver { &mut b.resolver_cut_at } else { &mut b.cut_at };
+                *cut = Some(cut.map_or(index, |at| at.min(index)));
+            }
+            if (failed && of_itself && !resolver) || event == Event::Resolved {
+                b.wants_resolvers = true;
+            }
+            if failed && of_itself && b.blame.len() < BLAME_MAX {
+                b.blame.push(id);
+            }
+        });
+    }
+
+    pub fn edit(&mut self, id: StepId, change: impl FnOnce(&mut Step, &mut Detail)) {
+        let entry = self.steps.get_mut(&id).expect("only a step in hand is changed");
+        let log = entry.change.get_or_insert_with(|| {
+            self.step_order.push(id);
+            Box::new(StepChange { before: Some(entry.step.clone()), detail: Detail::default() })
+        });
+        change(&mut entry.step, &mut log.detail);
+    }
+
+    pub fn edit_block(&mut self, id: BlockId, change: impl FnOnce(&mut Block)) {
+        let entry = self.blocks.get_mut(&id).expect("only a block in hand is changed");
+        if entry.before.is_none() {
+            entry.before = Some(Box::new(BlockChange { before: Some(entry.block.clone()) }));
+            self.block_order.push(id);
+        }
+        change(&mut entry.block);
+        self.touched.insert(id);
+    }
+
+    fn refresh_children(&mut self, block: BlockId) {
+        let ids: Vec<StepId> = self.kin.get(&block).into_iter().flatten().map(|(_, id)| *id).collect();
+        for id in ids {
+            self.refresh_window(id);
+        }
+    }
+
+    /// Put a step where the pick finds it, or take it away from there.
+    pub fn refresh_window(&mut self, id: StepId) {
+        let Some(entry) = self.steps.get(&id) else { return };
+        let block = entry.step.place.and_then(|p| self.blocks.get(&p.block)).map(|e| &e.block);
+        let ready = eligible::is_ready(&entry.step, block, self.now);
+        self.windows.set(&entry.step, ready);
+    }
+
+    pub fn touch(&mut self, block: BlockId) {
+        self.touched.insert(block);
+    }
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<BlockId> {
+        std::mem::take(&mut self.touched)
+    }
+    pub(crate) fn touched(&self) -> &BTreeSet<BlockId> {
+        &self.touched
+    }
+    pub(crate) fn take_returned(&mut self) -> Vec<StepId> {
+        std::mem::take(&mut self.returned)
+    }
+    /// Indexes opened since the last call, whose steps must be brought in.
+    pub fn take_opened(&mut self) -> Vec<Opened> {
+        std::mem::take(&mut self.opened)
+    }
+
+    /// Everything this turn changed; the board goes on from there, and keeps the rows until `committed`.
+    pub fn take_changes(&mut self) -> Changes {
+        let mut changes = Changes { moves: std::mem::take(&mut self.moves), ..Changes::default() };
+        for id in std::mem::take(&mut self.step_order) {
+            let entry = self.steps.get_mut(&id).expect("a changed step is in hand");
+            let change = entry.change.take().expect("it is listed because it changed");
+            entry.pins += 1;
+            changes.steps.push((entry.step.clone(), *change));
+        }
+        for id in std::mem::take(&mut self.block_order) {
+            let touched = self.touched.contains(&id);
+            let entry = self.blocks.get_mut(&id).expect("a changed block is in hand");
+            let before = entry.before.take().expect("it is listed because it changed");
+            entry.block.touched = touched;
+            entry.pins += 1;
+            changes.blocks.push((entry.block.clone(), *before));
+        }
+        changes
+    }
+
+    /// The row on disk has this version now (set when the write is composed).
+    pub fn set_version(&mut self, id: StepId, version: u64) {
+        if let Some(entry) = self.steps.get_mut(&id) {
+            entry.step.version = version;
+        }
+    }
+    pub fn set_block_version(&mut self, id: BlockId, version: u64) {
+        if let Some(entry) = self.blocks.get_mut(&id) {
+            entry.block.version = version;
+        }
+    }
+
+    /// A turn is durable: let go of what nobody needs in hand.
+    pub fn committed(&mut self, steps: &[StepId], blocks: &[BlockId]) {
+        for id in steps {
+            let Some(entry) = self.steps.get_mut(id) else { continue };
+            entry.pins = entry.pins.saturating_sub(1);
+            let keep = entry.pins > 0 || entry.change.is_some() || entry.step.is_held() || entry.step.parked;
+            if !keep && !self.windows.holds(&entry.step) {
+                self.drop_step(*id);
+            }
+        }
+        for id in blocks {
+            if let Some(entry) = self.blocks.get_mut(id) {
+                entry.pins = entry.pins.saturating_sub(1);
+                if entry.pins == 0 && entry.before.is_none() && entry.block.unsettled() == 0 && !entry.block.touched {
+                    self.blocks.remove(id);
+                    self.kin.remove(id);
+                }
+            }
+        }
+    }
+
+    fn drop_step(&mut self, id: StepId) {
+        if let Some(entry) = self.steps.remove(&id)
+            && let Some(place) = entry.step.place
+            && let Some(kin) = self.kin.get_mut(&place.block)
+        {
+            kin.remove(&(place.index, id));
+            if kin.is_empty() {
+                self.kin.remove(&place.block);
+            }
+        }
+    }
+
+    /// Forget what can be read again, when there is too much of it.
+    pub fn trim(&mut self, steps_max: usize, blocks_max: usize) {
+        if self.steps.len() > steps_max {
+            let idle: Vec<StepId> = self
+                .steps
+                .values()
+                .filter(|e| e.pins == 0 && e.change.is_none() && !e.step.is_held() && !self.windows.holds(&e.step))
+                .map(|e| e.step.id)
+                .collect();
+            idle.into_iter().for_each(|id| self.drop_step(id));
+        }
+        if self.blocks.len() > blocks_max {
+            let (kin, touched) = (&self.kin, &self.touched);
+            self.blocks.retain(|id, e| {
+                e.pins > 0 || e.before.is_some() || kin.contains_key(id) || touched.contains(id)
+            });
+        }
+    }
+}
+
+/// The facts that follow from a move, whatever caused it.
+fn settle_fields(step: &mut Step, from: State, to: State, event: Event, now: Timestamp) {
+    match to {
+        State::Pending => {
+            if from != State::NotRunnable {
+                step.session = None;
+                step.host = None;
+                step.parked = false;
+                step.dispatched_at = None;
+                step.started_at = None;
+            }
+            match event {
+                Event::Retried => step.failed_attempts += 1,
+                Event::LeaseLost => step.lost_attempts += 1,
+                _ => {}
+            }
+            step.throttled = event == Event::Throttled;
+        }
+        State::Dispatched => step.dispatched_at = Some(now),
+        State::Running => {
+            step.started_at = Some(now);
+            step.throttled = false;
+            step.wake_at = None;
+        }
+        State::Polling => step.session = None,
+        State::NotRunnable => {}
+        _ => {
+            if to != State::Superseded {
+                step.completed_at = Some(now);
+            }
+            match event {
+                Event::Exhausted if from == State::Running => step.failed_attempts += 1,
+                Event::Failed | Event::Stopped => step.failed_attempts += 1,
+                Event::LostTooOften => step.lost_attempts += u32::from(from != State::Pending),
+                _ => {}
+            }
+            step.session = None;
+            step.parked = false;
+            step.throttled = false;
+            step.wake_at = None;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Ready steps in hand, one window per dispatch group, queue and action, oldest and highest first.
+//!
+//! Why    a step that no session can run must not stand in front of one that can; so windows exist only for what some
+//!        session offers, and the rest stays on disk.
+
+use model::{DispatchGroup, Name, Priority, Step, StepId};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct WindowKey {
+    pub dispatch_group: DispatchGroup,
+    pub queue: Name,
+    pub action: Name,
+}
+
+impl WindowKey {
+    pub fn of(step: &Step) -> WindowKey {
+        WindowKey { dispatch_group: step.dispatch_group.clone(), queue: step.queue.clone(), action: step.action.clone() }
+    }
+}
+
+#[derive(Debug)]
+pub struct Window {
+    pub key: WindowKey,
+    pub ready: BTreeSet<(Priority, StepId)>,
+}
+
+/// Which queue and action some session takes.
+#[derive(Default, Debug)]
+pub enum Wanted {
+    #[default]
+    Everything,
+    Only(HashSet<(Name, Name)>),
+}
+
+#[derive(Default, Debug)]
+pub struct Windows {
+    list: Vec<Window>,
+    by_key: HashMap<WindowKey, usize>,
+    wanted: Wanted,
+    len: usize,
+}
+
+impl Windows {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    pub fn iter(&self) -> impl Iterator<Item = &Window> {
+        self.list.iter()
+    }
+    pub fn at(&self, i: usize) -> &Window {
+        &self.list[i]
+    }
+    pub fn n_windows(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Keep only what some session takes; true when something is wanted that was not before.
+    pub fn want(&mut self, pairs: HashSet<(Name, Name)>) -> bool {
+        let more = match &self.wanted {
+            Wanted::Everything => true,
+            Wanted::Only(had) => !pairs.is_subset(had),
+        };
+        for window in &mut self.list {
+            if !pairs.contains(&(window.key.queue.clone(), window.key.action.clone())) {
+                self.len -= window.ready.len();
+                window.ready.clear();
+            }
+        }
+        self.wanted = Wanted::Only(pairs);
+        more
+    }
+    pub fn is_wanted(&self, queue: &Name, action: &Name) -> bool {
+        match &self.wanted {
+            Wanted::Everything => true,
+            Wanted::Only(pairs) => pairs.contains(&(queue.clone(), action.clone())),
+        }
+    }
+    pub fn wanted_queues(&self) -> BTreeSet<Name> {
+        match &self.wanted {
+            Wanted::Everything => BTreeSet::new(),
+            Wanted::Only(pairs) => pairs.iter().map(|(queue, _)| queue.clone()).collect(),
+        }
+    }
+
+    pub fn holds(&self, step: &Step) -> bool {
+        self.by_key.get(&WindowKey::of(step)).is_some_and(|i| self.list[*i].ready.contains(&(step.priority, step.id)))
+    }
+
+    pub(super) fn set(&mut self, step: &Step, ready: bool) {
+        let key = WindowKey::of(step);
+        let slot = match self.by_key.get(&key) {
+            Some(i) => *i,
+            None if !ready || !self.is_wanted(&step.queue, &step.action) => return,
+            None => {
+                self.list.push(Window { key: key.clone(), ready: BTreeSet::new() });
+                self.by_key.insert(key, self.list.len() - 1);
+                self.list.len() - 1
+            }
+        };
+        let wanted = ready && self.is_wanted(&step.queue, &step.action);
+        let window = &mut self.list[slot].ready;
+        if wanted {
+            self.len += usize::from(window.insert((step.priority, step.id)));
+        } else {
+            self.len -= usize::from(window.remove(&(step.priority, step.id)));
+            // A raised priority leaves its old place behind.
+            let other = if step.priority == Priority::High { Priority::Normal } else { Priority::High };
+            self.len -= usize::from(window.remove(&(other, step.id)));
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The verbs of Stepfast: pure rules over a snapshot, returning effects. No I/O, no clock, no dice.
+
+pub mod backoff;
+pub mod board;
+pub mod creation;
+pub mod dispatcher;
+pub mod eligible;
+pub mod machine;
+pub mod operator;
+pub mod pick;
+pub mod recover;
+pub mod settle;
+pub mod why;
+pub mod worker;
+
+#[cfg(test)]
+mod check;
+#[cfg(test)]
+mod matrices;
+#[cfg(test)]
+mod properties;

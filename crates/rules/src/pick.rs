@@ -1,0 +1,140 @@
+//! Chooses which ready steps go to which sessions in this turn.
+//!
+//! Finds   the heads of the windows of dispatch groups whose breaker is on.
+//! Emits   pairs of step and session.
+//! Why     groups take turns so that none starves; high priority goes first but takes at most four fifths of a turn, and
+//!         an action nobody offers stands in nobody's way.
+
+use crate::board::Windows;
+use model::{DispatchGroup, Priority, Session, SessionId, StepId, limits};
+use std::collections::btree_set;
+use std::iter::Peekable;
+
+/// What the pick needs to know about one dispatch group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    pub dispatch_group: DispatchGroup,
+    pub off: bool,
+    /// Steps this group may dispatch in this turn; 0 is no limit.
+    pub max_per_tick: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    pub step: StepId,
+    pub session: SessionId,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Picked {
+    pub picks: Vec<Pick>,
+    /// Groups that reached their limit with ready steps left over.
+    pub capped: Vec<DispatchGroup>,
+}
+
+/// One group's windows as cursors, best head first.
+struct Lane<'a> {
+    gate: &'a Gate,
+    heads: Vec<(usize, Peekable<btree_set::Iter<'a, (Priority, StepId)>>)>,
+    taken: usize,
+}
+
+impl Lane<'_> {
+    fn is_full(&self) -> bool {
+        self.gate.max_per_tick > 0 && self.taken >= self.gate.max_per_tick
+    }
+    /// The best head of this priority that some free session takes.
+    fn next(&mut self, priority: Priority, free: &Free) -> Option<(StepId, usize)> {
+        let mut best: Option<(usize, StepId, usize)> = None;
+        for (at, (window, iter)) in self.heads.iter_mut().enumerate() {
+            let Some((p, id)) = iter.peek() else { continue };
+            if *p != priority || best.is_some_and(|(_, b, _)| b < *id) {
+                continue;
+            }
+            if let Some(session) = free.session_for(*window) {
+                best = Some((at, *id, session));
+            }
+        }
+        let (at, id, session) = best?;
+        self.heads[at].1.next();
+        self.taken += 1;
+        Some((id, session))
+    }
+}
+
+/// Free places per session, and which window each session serves.
+struct Free<'a> {
+    sessions: &'a [Session],
+    places: Vec<usize>,
+    serves: Vec<Vec<usize>>,
+}
+
+impl<'a> Free<'a> {
+    fn new(sessions: &'a [Session], windows: &Windows) -> Self {
+        let takes = |i: usize| {
+            let key = &windows.at(i).key;
+            sessions.iter().enumerate().filter(|(_, s)| s.takes(&key.queue, &key.action)).map(|(n, _)| n).collect()
+        };
+        let serves = (0..windows.n_windows()).map(takes).collect();
+        Free { sessions, places: sessions.iter().map(Session::free).collect(), serves }
+    }
+    /// The session with the most free places among those that take this window's work.
+    fn session_for(&self, window: usize) -> Option<usize> {
+        let open = self.serves[window].iter().copied().filter(|s| self.places[*s] > 0);
+        open.max_by_key(|s| (self.places[*s], std::cmp::Reverse(*s)))
+    }
+}
+
+/// `turn` rotates which group goes first.
+pub fn pick(windows: &Windows, gates: &[Gate], sessions: &[Session], turn: u64, limit: usize) -> Picked {
+    let mut free = Free::new(sessions, windows);
+    let limit = limit.min(limits::PICKS_PER_TURN_MAX).min(free.places.iter().sum());
+    let mut lanes: Vec<Lane> = gates
+        .iter()
+        .filter(|gate| !gate.off)
+        .map(|gate| {
+            let mine = windows.iter().enumerate().filter(|(_, w)| w.key.dispatch_group == gate.dispatch_group);
+            let heads = mine.filter(|(_, w)| !w.ready.is_empty()).map(|(i, w)| (i, w.ready.iter().peekable()));
+            Lane { gate, heads: heads.collect(), taken: 0 }
+        })
+        .filter(|lane| !lane.heads.is_empty())
+        .collect();
+    if lanes.is_empty() || limit == 0 {
+        return Picked::default();
+    }
+    let n = lanes.len() as u64;
+    lanes.rotate_left((turn % n) as usize);
+    let mut picks = Vec::new();
+    let high = limit - limit / 5;
+    take(&mut lanes, &mut free, Priority::High, high.max(1), &mut picks);
+    take(&mut lanes, &mut free, Priority::Normal, limit - picks.len(), &mut picks);
+    // Nothing normal was left: the rest of the turn is high priority's too.
+    let rest = limit - picks.len();
+    take(&mut lanes, &mut free, Priority::High, rest, &mut picks);
+    lanes.retain_mut(|l| l.is_full() && l.heads.iter_mut().any(|(_, left)| left.peek().is_some()));
+    Picked { picks, capped: lanes.iter().map(|l| l.gate.dispatch_group.clone()).collect() }
+}
+
+fn take(
+    lanes: &mut [Lane],
+    free: &mut Free,
+    priority: Priority,
+    limit: usize,
+    picks: &mut Vec<Pick>,
+) {
+    let end = picks.len() + limit;
+    let mut moved = true;
+    while moved && picks.len() < end {
+        moved = false;
+        for lane in lanes.iter_mut() {
+            if picks.len() >= end || lane.is_full() {
+                continue;
+            }
+            if let Some((step, session)) = lane.next(priority, free) {
+                free.places[session] -= 1;
+                picks.push(Pick { step, session: free.sessions[session].id });
+                moved = true;
+            }
+        }
+    }
+}

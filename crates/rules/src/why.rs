@@ -1,0 +1,155 @@
+//! Why a live step is not moving, in words, with what holds it and when it can go on.
+//!
+//! Why    computed when asked and never stored: switching the breaker must not rewrite a million rows. A live step for
+//!        which this finds nothing true is lost work, and `check` says so.
+
+use crate::eligible;
+use model::{Block, Breaker, SessionId, State, Step, StepId, Timestamp};
+use std::fmt;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// A resolver: it wakes when a step of its block fails.
+    Dormant,
+    DueLater { at: Timestamp, throttled: bool },
+    /// Steps of its block before it have not ended.
+    Predecessor { index: u32, live: u32 },
+    /// Its parent's job has not returned.
+    Parent { parent: StepId, state: State },
+    /// It waits for its own children.
+    Children { live: u32 },
+    /// Its block is being closed; it falls in one of the next turns.
+    Closing,
+    Breaker { everywhere: bool, why: Option<String>, until: Option<Timestamp> },
+    /// No live session offers this action on this queue.
+    NoWorker { queue: String, action: String },
+    /// Every session that could take it is busy.
+    Busy { sessions: usize },
+    /// A session has it.
+    Held { session: SessionId, host: Option<String>, until: Timestamp },
+    /// Nobody decides for its dispatch group.
+    NoOwner { dispatch_group: String },
+    /// It can start in the next turn.
+    Next { since: Timestamp },
+}
+
+/// What the answer depends on besides the step.
+#[derive(Clone, Debug, Default)]
+pub struct Context<'a> {
+    pub now: Timestamp,
+    pub block: Option<&'a Block>,
+    pub owner: Option<&'a Step>,
+    pub children: Option<&'a Block>,
+    pub everywhere: Breaker,
+    pub group: Breaker,
+    pub group_owned: bool,
+    /// Live sessions that take this step's queue and action, and how many of them have a free place.
+    pub takers: usize,
+    pub free_takers: usize,
+    /// Until when the session that holds it has its lease.
+    pub held_until: Option<Timestamp>,
+}
+
+pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
+    match step.state {
+        State::NotRunnable => vec![Why::Dormant],
+        State::Pending => pending(step, cx),
+        State::Polling => step.wake_at.map(|at| Why::DueLater { at, throttled: false }).into_iter().collect(),
+        State::Dispatched | State::Running if !step.parked => held(step, cx),
+        State::Running => {
+            let live = cx.children.map_or(0, |b| b.steps.hot() + b.resolvers.hot());
+            let closing = cx.children.is_some_and(|b| b.sweep.is_some() || b.wants_resolvers || b.touched);
+            match (live, closing) {
+                (0, true) => vec![Why::Closing],
+                (0, false) => Vec::new(),
+                (live, _) => vec![Why::Children { live }],
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn held(step: &Step, cx: &Context) -> Vec<Why> {
+    match (step.session, cx.held_until) {
+        (Some(session), Some(until)) if until > cx.now => {
+            vec![Why::Held { session, host: step.host.as_ref().map(|h| h.to_string()), until }]
+        }
+        // Its lease ran out: the owner takes it back with its next turn, if there is an owner.
+        (Some(_), _) if !cx.group_owned => vec![Why::NoOwner { dispatch_group: step.dispatch_group.to_string() }],
+        _ => Vec::new(),
+    }
+}
+
+fn pending(step: &Step, cx: &Context) -> Vec<Why> {
+    let mut all = Vec::new();
+    if let Some(at) = step.wake_at
+        && at > cx.now
+    {
+        all.push(Why::DueLater { at, throttled: step.throttled });
+    }
+    if step.place.is_some() {
+        all.extend(placed(step, cx));
+    }
+    for (breaker, everywhere) in [(&cx.everywhere, true), (&cx.group, false)] {
+        if breaker.is_off(cx.now) {
+            all.push(Why::Breaker { everywhere, why: breaker.why.clone(), until: breaker.until });
+        }
+    }
+    if !cx.group_owned {
+        all.push(Why::NoOwner { dispatch_group: step.dispatch_group.to_string() });
+    }
+    if cx.takers == 0 {
+        all.push(Why::NoWorker { queue: step.queue.to_string(), action: step.action.to_string() });
+    } else if cx.free_takers == 0 {
+        all.push(Why::Busy { sessions: cx.takers });
+    }
+    if all.is_empty() {
+        all.push(Why::Next { since: step.wake_at.unwrap_or(step.created_at).max(step.created_at) });
+    }
+    all
+}
+
+fn placed(step: &Step, cx: &Context) -> Option<Why> {
+    let block = cx.block?;
+    if eligible::has_turn(step, block) {
+        return None;
+    }
+    if let Some(owner) = cx.owner
+        && !owner.parked
+        && !owner.state.is_terminal()
+    {
+        return Some(Why::Parent { parent: owner.id, state: owner.state });
+    }
+    let at = if step.is_resolver() { block.resolver_index } else { block.current_index };
+    let live = block.live_at(step.kind, at);
+    if block.sweep.is_some() || block.touched || live == 0 {
+        return Some(Why::Closing);
+    }
+    Some(Why::Predecessor { index: at, live })
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Dormant => write!(f, "it is a resolver and sleeps until a step of its block fails"),
+            Why::DueLater { throttled: true, .. } => write!(f, "it was throttled and is due later"),
+            Why::DueLater { .. } => write!(f, "it is due later"),
+            Why::Predecessor { index, live } => write!(f, "{live} step(s) at index {index} of its block have not ended"),
+            Why::Parent { parent, state } => write!(f, "its parent {parent} is {state} and has not returned"),
+            Why::Children { live } => write!(f, "it waits for {live} live step(s) of its child block"),
+            Why::Closing => write!(f, "its block is being settled"),
+            Why::Breaker { everywhere, why, .. } => {
+                let scope = if *everywhere { "everywhere" } else { "for its dispatch group" };
+                write!(f, "the breaker is off {scope}")?;
+                why.as_ref().map_or(Ok(()), |why| write!(f, " ({why})"))
+            }
+            Why::NoWorker { queue, action } => write!(f, "no worker offers action `{action}` on queue `{queue}`"),
+            Why::Busy { sessions } => write!(f, "all {sessions} worker session(s) that could take it are busy"),
+            Why::Held { session, host, .. } => {
+                write!(f, "session {session} on {} has it", host.as_deref().unwrap_or("an unknown host"))
+            }
+            Why::NoOwner { dispatch_group } => write!(f, "no node decides for dispatch group `{dispatch_group}`"),
+            Why::Next { .. } => write!(f, "it can start in the next turn"),
+        }
+    }
+}

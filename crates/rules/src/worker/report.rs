@@ -1,0 +1,127 @@
+//! Turns a job's outcome into moves, if the attempt that sends it is the one that holds the step.
+//!
+//! Finds   the step of a report.
+//! Emits   the moves of the outcome, or `RecordLate` when the attempt is no longer the current one.
+//! Why     a worker that lost its step may still write; the attempt number is the fence, and what comes late is kept
+//!         for people to see but moves nothing.
+
+use crate::backoff;
+use model::{Block, Detail, Effect, Event, Failure, Move, Outcome, Priority, Reason, Report, Step, Timestamp};
+
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    Applied(Vec<Effect>),
+    /// The attempt does not hold the step any more.
+    Late,
+}
+
+/// `children` is the step's own block, when it has one: its rows decide whether the step waits.
+pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Timestamp) -> Answer {
+    if !step.is_held() || step.attempt != report.attempt || step.session != Some(report.session) {
+        return Answer::Late;
+    }
+    Answer::Applied(match &report.outcome {
+        Outcome::Complete { response } | Outcome::Children { response, .. } => {
+            let detail = Detail { response: response.clone(), ..Detail::default() };
+            match children {
+                Some(block) if block.total() > 0 => vec![Effect::Park { step: step.id, detail: Box::new(detail) }],
+                _ => vec![moved(Move { detail, ..Move::new(step.id, Event::Completed) })],
+            }
+        }
+        Outcome::Retry { after, failure } => retry(step, *after, failure.clone().unwrap_or_default(), now),
+        Outcome::Throttle { after } => vec![moved(Move {
+            wake_at: Some(now + (*after).min(model::limits::WAIT_MAX)),
+            detail: Detail { was_throttled: Some(true), ..Detail::default() },
+            ..Move::new(step.id, Event::Throttled)
+        })],
+        Outcome::Skip { why } => vec![noted(step, Event::Skipped, None, why)],
+        Outcome::End { why } => vec![noted(step, Event::Skipped, Some(Reason::Ended), why)],
+        Outcome::Stop { why } => vec![noted(step, Event::Stopped, None, why)],
+        Outcome::Resolved { note } => vec![noted(step, Event::Resolved, None, note)],
+        Outcome::Fail { failure, notify } => vec![moved(Move {
+            detail: Detail { was_notified: (!notify).then_some(false), ..failed(failure.clone()) },
+            ..Move::new(step.id, Event::Failed)
+        })],
+    })
+}
+
+fn moved(wanted: Move) -> Effect {
+    Effect::MoveStep(Box::new(wanted))
+}
+
+fn noted(step: &Step, event: Event, reason: Option<Reason>, why: &str) -> Effect {
+    let detail = Detail { note: Some(why.into()), ..Detail::default() };
+    moved(Move { reason, detail, ..Move::new(step.id, event) })
+}
+
+fn failed(failure: Failure) -> Detail {
+    Detail { error_message: Some(failure.message), error_stack_trace: failure.trace, ..Detail::default() }
+}
+
+fn retry(step: &Step, after: Option<std::time::Duration>, failure: Failure, now: Timestamp) -> Vec<Effect> {
+    let used = step.failed_attempts + 1;
+    let detail = if failure.message.is_empty() { Detail::default() } else { failed(failure) };
+    if used >= step.max_attempts {
+        let message = detail.error_message.clone().unwrap_or_else(|| format!("used all {used} attempts"));
+        let detail = Detail { error_message: Some(message), ..detail };
+        return vec![moved(Move { detail, ..Move::new(step.id, Event::Exhausted) })];
+    }
+    let wait = after.unwrap_or_else(|| backoff::delay(&step.backoff, step.id, used)).min(model::limits::WAIT_MAX);
+    let mut effects = Vec::new();
+    if used * 2 >= step.max_attempts && step.priority != Priority::High {
+        effects.push(Effect::RaisePriority { step: step.id });
+    }
+    let wake_at = (!wait.is_zero()).then(|| now + wait);
+    effects.push(moved(Move { wake_at, detail, ..Move::new(step.id, Event::Retried) }));
+    effects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{running, told};
+    use std::time::Duration;
+
+    fn answer(step: &Step, attempt: u32, outcome: Outcome) -> String {
+        let report = Report { session: step.session.unwrap(), step: step.id, attempt, outcome };
+        told(&decide(step, None, &report, Timestamp(0)))
+    }
+
+    #[test]
+    fn an_old_attempt_is_late_and_moves_nothing() {
+        let step = running("charge attempt=2");
+        assert_eq!(answer(&step, 1, Outcome::Complete { response: None }), "late");
+        assert_eq!(answer(&step, 2, Outcome::Complete { response: None }), "completed");
+    }
+
+    #[test]
+    fn a_retry_counts_and_the_last_one_fails() {
+        let again = || Outcome::Retry { after: Some(Duration::from_secs(5)), failure: None };
+        assert_eq!(answer(&running("charge attempt=1 failed=0 max=3"), 1, again()), "retried @5000000us");
+        assert_eq!(answer(&running("charge attempt=2 failed=1 max=3"), 2, again()), "raise, retried @5000000us");
+        assert_eq!(answer(&running("charge attempt=3 failed=2 max=3"), 3, again()), "exhausted");
+    }
+
+    #[test]
+    fn a_throttle_costs_nothing() {
+        let wait = Outcome::Throttle { after: Duration::from_secs(60) };
+        assert_eq!(answer(&running("charge attempt=9 failed=2 max=3"), 9, wait), "throttled @60000000us");
+    }
+
+    #[test]
+    fn max_attempts_counts_executions_including_the_first() {
+        let again = Outcome::Retry { after: None, failure: None };
+        assert_eq!(answer(&running("charge attempt=1 failed=0 max=1"), 1, again), "exhausted");
+    }
+
+    #[test]
+    fn every_other_outcome_has_its_meaning() {
+        let step = running("charge attempt=1");
+        assert_eq!(answer(&step, 1, Outcome::Skip { why: "empty".into() }), "skipped");
+        assert_eq!(answer(&step, 1, Outcome::End { why: "enough".into() }), "skipped ended");
+        assert_eq!(answer(&step, 1, Outcome::Stop { why: "closed".into() }), "stopped");
+        assert_eq!(answer(&step, 1, Outcome::Resolved { note: "fixed".into() }), "resolved");
+        let fail = Outcome::Fail { failure: Failure { message: "no".into(), trace: None }, notify: true };
+        assert_eq!(answer(&step, 1, fail), "failed");
+    }
+}

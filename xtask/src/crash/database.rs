@@ -1,0 +1,94 @@
+//! The database of a round, asked through the command line.
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+pub struct Database {
+    binary: PathBuf,
+    url: String,
+}
+
+/// A step as `steps list --all --json` tells it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Row {
+    pub id: String,
+    pub state: String,
+    pub attempt: u64,
+    pub lost_attempts: u64,
+    pub late_reports: u64,
+}
+
+impl Row {
+    pub fn is_terminal(&self) -> bool {
+        let terminal = ["completed", "skipped", "cancelled", "failed", "stopped", "timed_out", "superseded"];
+        terminal.contains(&self.state.as_str())
+    }
+}
+
+impl Database {
+    pub fn sqlite(binary: &Path, directory: &Path) -> Database {
+        let url = format!("sqlite:{}", directory.join("crash.db").display());
+        Database { binary: binary.to_owned(), url }
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub async fn steps(&self) -> Result<Vec<Row>> {
+        let output = self.ask(&["steps", "list", "--all", "--json"]).await?;
+        ensure!(output.status.success(), "`steps list` failed: {}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).context("`steps list` did not answer with text")?;
+        rows(&text)
+    }
+
+    /// Every invariant of the engine, as it checks them itself.
+    pub async fn check(&self) -> Result<()> {
+        let output = self.ask(&["check", "--json"]).await?;
+        let (told, error) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        ensure!(output.status.success(), "`check` ended with {}:\n{told}{error}", output.status);
+        Ok(())
+    }
+
+    async fn ask(&self, question: &[&str]) -> Result<Output> {
+        let line = question.join(" ");
+        let mut command = Command::new(&self.binary);
+        command.args(question).args(["--db", &self.url]).kill_on_drop(true);
+        let answer = timeout(ANSWER_LIMIT, command.output()).await;
+        let answer =
+            answer.with_context(|| format!("`{line}` did not end within {} s", ANSWER_LIMIT.as_secs()))?;
+        answer.with_context(|| format!("could not start `{line}`"))
+    }
+}
+
+fn rows(text: &str) -> Result<Vec<Row>> {
+    let row =
+        |line| serde_json::from_str(line).with_context(|| format!("`steps list` wrote the line {line}"));
+    text.lines().filter(|line| !line.is_empty()).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows;
+
+    #[test]
+    fn a_line_is_a_step() {
+        let text =
+            r#"{"id":"a","state":"timed_out","attempt":2,"lost_attempts":1,"late_reports":0,"label":null}"#;
+        let rows = rows(text).unwrap();
+        assert!(rows[0].is_terminal() && rows[0].attempt == 2 && rows[0].lost_attempts == 1);
+    }
+
+    #[test]
+    fn a_strange_line_is_told() {
+        assert!(rows("{}").unwrap_err().to_string().contains("wrote the line {}"));
+    }
+}

@@ -1,0 +1,38 @@
+//! The chores of the repository: `cargo xtask test`, `tidy` and `crash`.
+
+mod crash;
+mod repo;
+mod shell;
+mod stopwatch;
+mod suite;
+mod tidy;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Chores of the Stepfast repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Chore {
+    /// Install what is missing, then run every check and every test.
+    Test,
+    /// Refuse what the compiler does not: forbidden edges, long files, clocks in pure crates.
+    Tidy,
+    /// Kill the real binary at random moments and require that nothing is lost or doubled.
+    Crash(crash::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Chore::parse() {
+        Chore::Test => suite::run(),
+        Chore::Tidy => tidy::run(),
+        Chore::Crash(options) => crash::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Where the repository is, and what cargo says of it.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root of the repository")
+}
+
+/// A cargo command that runs in the root, whatever directory the caller stands in.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// The workspace's own packages, as `cargo metadata` describes them.
+pub fn metadata() -> Result<Value> {
+    let output = cargo(&["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .context("could not start `cargo metadata`")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "`cargo metadata` failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer with JSON")
+}
+
+/// The directory cargo builds into; it moves with `CARGO_TARGET_DIR`.
+pub fn target_directory() -> Result<PathBuf> {
+    let metadata = metadata()?;
+    let path = metadata["target_directory"].as_str().context("`cargo metadata` names no target directory")?;
+    Ok(PathBuf::from(path))
+}

@@ -1,0 +1,83 @@
+//! Runs every script of `examples/` against a freshly built binary.
+
+use crate::{repo, shell};
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// An example is for reading; one that needs longer than this is stuck.
+const LIMIT: Duration = Duration::from_secs(120);
+
+pub fn run() -> Result<()> {
+    let scripts = scripts(&repo::root().join("examples"))?;
+    shell::run(&mut repo::cargo(&["build", "--package", "stepfast"]))?;
+    let binary = repo::target_directory()?.join("debug").join("stepfast");
+    let runtime = tokio::runtime::Runtime::new().context("could not start a runtime for the examples")?;
+    for script in &scripts {
+        eprintln!("-- {}", script.strip_prefix(repo::root()).unwrap_or(script).display());
+        runtime.block_on(run_script(script, &binary))?;
+    }
+    Ok(())
+}
+
+/// The scripts in order of name; none at all is a mistake, not a success.
+fn scripts(directory: &Path) -> Result<Vec<PathBuf>> {
+    let entries =
+        std::fs::read_dir(directory).with_context(|| format!("could not read {}", directory.display()))?;
+    let mut scripts = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(|| format!("could not read {}", directory.display()))?.path();
+        if path.extension().is_some_and(|extension| extension == "sh") {
+            scripts.push(path);
+        }
+    }
+    ensure!(!scripts.is_empty(), "there is no script in {}", directory.display());
+    scripts.sort();
+    Ok(scripts)
+}
+
+async fn run_script(script: &Path, binary: &Path) -> Result<()> {
+    let directory = tempfile::tempdir().context("could not make a temporary directory")?;
+    let mut child = tokio::process::Command::new("sh")
+        .arg("-eu")
+        .arg(script)
+        .env("STEPFAST_BIN", binary)
+        .env_remove("STEPFAST_DB")
+        .current_dir(directory.path())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("could not start {}", script.display()))?;
+    match tokio::time::timeout(LIMIT, child.wait()).await {
+        Err(_) => bail!("{} did not end within {} s", script.display(), LIMIT.as_secs()),
+        Ok(status) => {
+            let status = status.with_context(|| format!("could not wait for {}", script.display()))?;
+            ensure!(status.success(), "{} ended with {status}", script.display());
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{run_script, scripts};
+    use std::path::Path;
+
+    #[test]
+    fn a_folder_without_scripts_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("notes.txt"), "").unwrap();
+        let error = scripts(directory.path()).unwrap_err().to_string();
+        assert!(error.starts_with("there is no script in"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_script_sees_the_binary_and_fails_at_its_first_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("example.sh");
+        std::fs::write(&script, "test \"$STEPFAST_BIN\" = here\nfalse\ntrue\n").unwrap();
+        let error = run_script(&script, Path::new("here")).await.unwrap_err().to_string();
+        assert!(error.contains("exit status: 1"), "{error}");
+        std::fs::write(&script, "test \"$STEPFAST_BIN\" = here\n").unwrap();
+        run_script(&script, Path::new("here")).await.unwrap();
+    }
+}

@@ -1,0 +1,86 @@
+//! Sees that what the tests need is on this machine, and installs what it can.
+
+use crate::{repo, shell};
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::process::Command;
+
+pub fn run() -> Result<()> {
+    c_compiler()?;
+    component("rustfmt", "fmt")?;
+    component("clippy", "clippy")?;
+    nextest()?;
+    chromium()
+}
+
+/// SQLite is built from source.
+fn c_compiler() -> Result<()> {
+    if shell::answers(Command::new("cc").arg("--version")) {
+        return Ok(());
+    }
+    apt("a C compiler (`cc`)", &["gcc", "libc6-dev"])
+}
+
+fn component(name: &str, subcommand: &str) -> Result<()> {
+    if shell::answers(&mut repo::cargo(&[subcommand, "--version"])) {
+        return Ok(());
+    }
+    shell::run(Command::new("rustup").args(["component", "add", name]))
+        .with_context(|| format!("`cargo {subcommand}` is missing; install the component `{name}`"))
+}
+
+fn nextest() -> Result<()> {
+    if shell::answers(&mut repo::cargo(&["nextest", "--version"])) {
+        return Ok(());
+    }
+    shell::run(&mut repo::cargo(&["install", "cargo-nextest", "--locked"]))
+        .context("`cargo nextest` is missing and could not be installed")
+}
+
+/// Pages are tested in a real browser.
+fn chromium() -> Result<()> {
+    let there = ["chromium", "chromium-browser"].into_iter().any(on_path);
+    if there { Ok(()) } else { apt("Chromium (`chromium` or `chromium-browser`)", &["chromium"]) }
+}
+
+/// Looked up and not started: a browser may refuse to run as this user and still serve the tests.
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+fn apt(what: &str, packages: &[&str]) -> Result<()> {
+    if !is_debian() || !is_root() {
+        bail!("{what} is missing; install it (on Debian: `apt-get install {}`)", packages.join(" "));
+    }
+    eprintln!("{what} is missing, installing {}", packages.join(" "));
+    shell::run(apt_get().arg("update"))?;
+    shell::run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))
+        .with_context(|| format!("{what} is missing and could not be installed"))
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn is_debian() -> bool {
+    Path::new("/etc/debian_version").exists()
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::on_path;
+
+    #[test]
+    fn programs_are_looked_up_on_the_path() {
+        assert!(on_path("sh"));
+        assert!(!on_path("no-such-program-here"));
+    }
+}
