@@ -1,1 +1,17 @@
-//! placeholder
+//! The imperative shell: it gathers, lets the rules decide, commits once, and acts on what is durable.
+
+mod config;
+mod decider;
+mod error;
+mod handle;
+mod ids;
+mod request;
+mod stopwatch;
+mod turn;
+
+pub use config::Config;
+pub use error::EngineError;
+pub use handle::{Engine, EngineThread, SessionHandle};
+pub use ids::Ids;
+pub use request::{Created, Dispatch, Operated, Operation, ReportAnswer, TickReport};
+pub use stopwatch::Stopwatch;

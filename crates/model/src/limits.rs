@@ -39,7 +39,13 @@ pub const WAIT_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// How long a worker session may be silent before its steps are taken back.
 pub const SESSION_LEASE: Duration = Duration::from_secs(15);
 /// How long a node may be silent before its dispatch groups are taken over.
-pub const GROUP_LEASE: Duration = Duration::from_secs(10);
+pub const GROUP_LEASE: Duration = Duration::from_secs(15);
+/// How often leases are renewed while nothing else is written.
+pub const RENEW_EVERY: Duration = Duration::from_secs(6);
+/// How far ahead due times are held in memory.
+pub const TIMER_HORIZON: Duration = Duration::from_secs(60);
+/// A dispatch group that neither ends a step nor is idle for this long is told.
+pub const NO_PROGRESS: Duration = Duration::from_secs(600);
 /// A claim older than this is written into the step's own row.
 pub const CLAIM_LOG_AGE: Duration = Duration::from_millis(100);
 /// Rows of one page for people.
@@ -48,5 +54,7 @@ pub const PAGE_ROWS_MAX: usize = 1_000;
 pub const SESSION_CAPACITY_MAX: usize = 10_000;
 
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
+const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");
+const _: () = assert!(RENEW_EVERY.as_secs() * 2 < SESSION_LEASE.as_secs());
 const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
 const _: () = assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");

@@ -58,6 +58,9 @@ pub struct Board {
 }
 
 impl Board {
+    pub fn at(now: Timestamp) -> Board {
+        Board { now, ..Board::default() }
+    }
     pub fn step(&self, id: StepId) -> Option<&Step> {
         self.steps.get(&id).map(|e| &e.step)
     }
@@ -79,6 +82,10 @@ impl Board {
     }
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.values().map(|e| &e.step)
+    }
+
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.values().map(|e| &e.block)
     }
 
     /// Bring in a row as the store has it; what is already in hand is newer and stays.
@@ -179,7 +186,8 @@ impl Board {
             settle_fields(step, from, to, event, now);
             step.state = to;
             step.reason = reason.or_else(|| machine::reason(event));
-            if to == State::Pending || to == State::Polling {
+            // A woken resolver keeps the due time it was created with.
+            if event != Event::Promoted && (to == State::Pending || to == State::Polling) {
                 step.wake_at = wake_at;
             }
             change.merge(detail);
@@ -201,7 +209,7 @@ impl Board {
             self.returned.push(id);
         }
         if let Some(child_block) = child_block
-            && (to.is_terminal() || to == State::Running)
+            && to.is_terminal()
         {
             self.touched.insert(child_block);
         }
@@ -326,6 +334,16 @@ impl Board {
     pub fn touch(&mut self, block: BlockId) {
         self.touched.insert(block);
     }
+    /// Let the row say whether the block must be looked at again, when it says otherwise.
+    pub(crate) fn mark_touched(&mut self, id: BlockId) {
+        let touched = self.touched.contains(&id);
+        if self.block(id).is_some_and(|b| b.touched != touched) {
+            self.edit_block(id, |_| {});
+            if !touched {
+                self.touched.remove(&id);
+            }
+        }
+    }
     pub(crate) fn take_touched(&mut self) -> BTreeSet<BlockId> {
         std::mem::take(&mut self.touched)
     }
@@ -334,6 +352,24 @@ impl Board {
     }
     pub(crate) fn take_returned(&mut self) -> Vec<StepId> {
         std::mem::take(&mut self.returned)
+    }
+    /// Not looked at by every phase yet: the next turn does.
+    pub(crate) fn put_back_returned(&mut self, ids: Vec<StepId>) {
+        self.returned.splice(0..0, ids);
+    }
+    /// Some block has not come to rest.
+    pub fn is_touched(&self) -> bool {
+        !self.touched.is_empty()
+    }
+    /// Moves of this turn so far.
+    pub fn moves(&self) -> &[Moved] {
+        &self.moves
+    }
+    /// Leave a new step on disk; it is brought in when its turn comes.
+    pub fn keep_on_disk(&mut self, id: StepId) {
+        if let Some(entry) = self.steps.get(&id) {
+            self.windows.set(&entry.step, false);
+        }
     }
     /// Indexes opened since the last call, whose steps must be brought in.
     pub fn take_opened(&mut self) -> Vec<Opened> {

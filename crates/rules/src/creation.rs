@@ -38,7 +38,7 @@ struct Planner<'g, 'a> {
     ground: &'g mut Ground<'a>,
     plan: Plan,
     faults: Vec<Fault>,
-    /// Blocks of this plan or existing ones it extends, with the indexes used per kind.
+    /// Blocks of this plan or existing ones it extends.
     blocks: BTreeMap<BlockId, Draft>,
 }
 
@@ -46,7 +46,27 @@ struct Draft {
     block: Block,
     is_new: bool,
     high: bool,
-    indexes: BTreeSet<u32>,
+    /// Where the request says who owns it.
+    owner_at: String,
+    /// The indexes used per kind, and where the request says so first.
+    indexes: BTreeMap<(StepKind, u32), String>,
+}
+
+impl Draft {
+    fn new(block: Block, high: bool) -> Draft {
+        Draft { block, is_new: true, high, owner_at: String::new(), indexes: BTreeMap::new() }
+    }
+
+    /// The first index without a step, and the first field behind it. Resolvers may follow the default steps' numbers.
+    fn gap(&self) -> Option<(u32, &str)> {
+        let has = |kind, index| self.indexes.contains_key(&(kind, index));
+        [StepKind::Default, StepKind::Resolver].into_iter().find_map(|kind| {
+            let last = self.indexes.range((kind, 0)..=(kind, u32::MAX)).next_back()?.0.1;
+            let gap = (1..=last).find(|i| !has(StepKind::Default, *i) && !has(kind, *i))?;
+            let (_, at) = self.indexes.range((kind, gap)..).next()?;
+            Some((gap, at.as_str()))
+        })
+    }
 }
 
 /// What a nested step takes from above.
@@ -63,13 +83,15 @@ pub fn plan(steps: &[NewStep], ground: &mut Ground) -> Result<Plan, Vec<Fault>> 
         return Err(vec![fault]);
     }
     let mut planner = Planner { ground, plan: Plan::default(), faults: Vec::new(), blocks: BTreeMap::new() };
-    planner.declare_blocks(steps, "steps");
-    for (i, step) in steps.iter().enumerate() {
+    planner.declare_blocks(steps, "steps", &mut BTreeSet::new());
+    let mut roots = BTreeMap::new();
+    for i in owners_first(steps) {
         let above = Above { block: None, depth: 1, high: false };
-        if let Some(id) = planner.step(step, &format!("steps[{i}]"), above) {
-            planner.plan.roots.push(id);
+        if let Some(id) = planner.step(&steps[i], &format!("steps[{i}]"), above) {
+            roots.insert(i, id);
         }
     }
+    planner.plan.roots = roots.into_values().collect();
     planner.check_indexes();
     planner.check_cycles();
     if !planner.faults.is_empty() {
@@ -87,7 +109,7 @@ fn fault(field: String, problem: String, fix: impl Into<String>) -> Fault {
 
 /// Counts nested steps without recursing deeper than is allowed.
 fn count(steps: &[NewStep], depth: u32) -> Result<usize, Fault> {
-    if depth > limits::NESTING_MAX {
+    if depth > limits::NESTING_MAX && !steps.is_empty() {
         let fix = format!("nest at most {} levels", limits::NESTING_MAX);
         return Err(fault("steps".into(), "children are nested too deep".into(), fix));
     }
@@ -102,18 +124,45 @@ fn count(steps: &[NewStep], depth: u32) -> Result<usize, Fault> {
     Ok(n)
 }
 
+/// The order in which steps are planned: who owns a block goes before those who name it, for they take its dispatch
+/// group, depth and priority.
+fn owners_first(steps: &[NewStep]) -> Vec<usize> {
+    let mut owner_of = HashMap::new();
+    for (i, step) in steps.iter().enumerate() {
+        let mut below = vec![step];
+        while let Some(step) = below.pop() {
+            step.child_block_id.map(|block| owner_of.entry(block).or_insert(i));
+            below.extend(&step.children);
+        }
+    }
+    let mut order = Vec::with_capacity(steps.len());
+    let mut seen = vec![false; steps.len()];
+    for first in 0..steps.len() {
+        let (mut chain, mut at) = (Vec::new(), Some(first));
+        while let Some(i) = at.filter(|i| !seen[*i]) {
+            seen[i] = true;
+            chain.push(i);
+            at = steps[i].block_id.and_then(|block| owner_of.get(&block).copied());
+        }
+        order.extend(chain.into_iter().rev());
+    }
+    order
+}
+
 impl Planner<'_, '_> {
     fn fault(&mut self, field: String, problem: impl Into<String>, fix: impl Into<String>) {
         self.faults.push(fault(field, problem.into(), fix));
     }
 
-    /// A child block named by one step may hold steps written before it, so owners are declared first.
-    fn declare_blocks(&mut self, steps: &[NewStep], path: &str) {
-        let mut owners: BTreeMap<BlockId, usize> = BTreeMap::new();
+    /// A block has one owner, at whatever depth it is named.
+    fn declare_blocks(&mut self, steps: &[NewStep], path: &str, owners: &mut BTreeSet<BlockId>) {
         for (i, step) in steps.iter().enumerate() {
+            if !step.children.is_empty() {
+                self.declare_blocks(&step.children, &format!("{path}[{i}].children"), owners);
+            }
             if let Some(block) = step.child_block_id {
                 let at = format!("{path}[{i}].child_block_id");
-                if owners.insert(block, i).is_some() {
+                if !owners.insert(block) {
                     self.fault(at.clone(), "two steps own the same block", "give each parent its own child block");
                 }
                 if let Some(taken) = self.ground.blocks.get(&block)
@@ -147,7 +196,7 @@ impl Planner<'_, '_> {
         let (queue, note) = self.queue_for(new, priority);
         let index = new.index.unwrap_or(1).max(1);
         if let Some(block) = block {
-            self.place(block, index, path);
+            self.place(block, kind, index, path);
         }
         let child_block = self.child_block_for(new, path, id, depth, &group, priority);
         let step = Step {
@@ -255,14 +304,11 @@ impl Planner<'_, '_> {
             return Some(id);
         }
         let draft = match self.ground.blocks.get(&id) {
-            Some(block) => self.extend(block.clone(), path)?,
+            Some(block) => self.extend(block.clone(), format!("{path}.block_id"))?,
             None => {
-                let mut block = Block::new(id, (self.ground.next_group)());
-                if let Some(group) = &new.dispatch_group {
-                    block.home = DispatchGroup::new(group);
-                }
-                block.depth = above.depth;
-                Draft { block, is_new: true, high: above.high, indexes: BTreeSet::new() }
+                let home = new.dispatch_group.as_deref().map(DispatchGroup::new);
+                let home = home.unwrap_or_else(|| (self.ground.next_group)());
+                Draft::new(Block { depth: above.depth, ..Block::new(id, home) }, above.high)
             }
         };
         self.blocks.insert(id, draft);
@@ -282,8 +328,11 @@ impl Planner<'_, '_> {
         let adopted = self.plan.adopt.iter().find(|(step, _)| *step == parent).map(|(_, block)| *block);
         if let Some(id) = owner.child_block.or(adopted) {
             if !self.blocks.contains_key(&id) {
-                let block = self.ground.blocks.get(&id)?.clone();
-                let draft = self.extend(block, path)?;
+                let Some(block) = self.ground.blocks.get(&id).cloned() else {
+                    self.fault(field, format!("the parent's block {id} is gone"), "name a step that can take children");
+                    return None;
+                };
+                let draft = self.extend(block, field)?;
                 self.blocks.insert(id, Draft { high: owner.priority == Priority::High, ..draft });
             }
             return Some(id);
@@ -293,23 +342,25 @@ impl Planner<'_, '_> {
         block.owner = Some(parent);
         block.depth = 1 + owner.place.and_then(|p| self.ground.blocks.get(&p.block)).map_or(1, |b| b.depth);
         let high = owner.priority == Priority::High;
-        self.blocks.insert(id, Draft { block, is_new: true, high, indexes: BTreeSet::new() });
+        self.blocks.insert(id, Draft::new(block, high));
         self.plan.adopt.push((parent, id));
         Some(id)
     }
 
     /// An existing block takes more steps while it can still run them.
-    fn extend(&mut self, block: Block, path: &str) -> Option<Draft> {
+    fn extend(&mut self, block: Block, field: String) -> Option<Draft> {
         let ended = block.cut_at.is_some() || block.sweep.is_some();
         let owner = block.owner.and_then(|o| self.ground.parents.get(&o));
         let high = owner.is_some_and(|o| o.priority == Priority::High);
         if ended || owner.is_some_and(|o| o.state.is_terminal()) {
             let fix = "a block whose parent ended, or in which a step failed, takes no more steps; use a new block";
-            self.fault(format!("{path}.block_id"), format!("block {} has ended", block.id), fix);
+            self.fault(field, format!("block {} has ended", block.id), fix);
             return None;
         }
-        let indexes = (1..=block.last_index()).collect();
-        Some(Draft { block, is_new: false, high, indexes })
+        let used = |kind, live: &[u32]| (1..=live.len() as u32).map(move |index| ((kind, index), String::new()));
+        let default = used(StepKind::Default, &block.live);
+        let indexes = default.chain(used(StepKind::Resolver, &block.live_resolvers)).collect();
+        Some(Draft { is_new: false, indexes, ..Draft::new(block, high) })
     }
 
     fn group_for(&mut self, new: &NewStep, path: &str, home: Option<DispatchGroup>) -> DispatchGroup {
@@ -344,10 +395,13 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn place(&mut self, block: BlockId, index: u32, path: &str) {
+    fn place(&mut self, block: BlockId, kind: StepKind, index: u32, path: &str) {
         let draft = self.blocks.get_mut(&block).expect("the block was found above");
-        let passed = draft.block.current_index;
-        draft.indexes.insert(index);
+        let passed = match kind {
+            StepKind::Default => draft.block.current_index,
+            StepKind::Resolver => draft.block.resolver_index,
+        };
+        draft.indexes.entry((kind, index)).or_insert_with(|| format!("{path}.index"));
         if index < passed {
             let fix = format!("use index {passed} or a later one");
             self.fault(format!("{path}.index"), format!("its block is already at index {passed}"), fix);
@@ -369,12 +423,9 @@ impl Planner<'_, '_> {
         }
         let block_id = new.child_block_id.unwrap_or_else(|| BlockId::from_bytes((self.ground.new_id)()));
         let high = priority == Priority::High;
-        let draft = self.blocks.entry(block_id).or_insert_with(|| Draft {
-            block: Block::new(block_id, group.clone()),
-            is_new: true,
-            high,
-            indexes: BTreeSet::new(),
-        });
+        let fresh = || Draft::new(Block::new(block_id, group.clone()), high);
+        let draft = self.blocks.entry(block_id).or_insert_with(fresh);
+        draft.owner_at = format!("{path}.child_block_id");
         draft.block.owner = Some(id);
         draft.block.home = group.clone();
         draft.block.depth = depth + 1;
@@ -411,18 +462,14 @@ impl Planner<'_, '_> {
     }
 
     fn check_indexes(&mut self) {
-        let gaps: Vec<(BlockId, u32)> = self
-            .blocks
-            .iter()
-            .filter_map(|(id, d)| {
-                let last = *d.indexes.last()?;
-                (1..=last).find(|i| !d.indexes.contains(i)).map(|gap| (*id, gap))
+        let gaps = self.blocks.iter().filter_map(|(id, draft)| draft.gap().map(|gap| (id, gap)));
+        let faults: Vec<Fault> = gaps
+            .map(|(block, (gap, at))| {
+                let fix = "number the indexes of a block 1, 2, 3 without a gap; equal numbers run in parallel";
+                fault(at.into(), format!("block {block} has no step at index {gap}"), fix)
             })
             .collect();
-        for (block, gap) in gaps {
-            let fix = "number the indexes of a block 1, 2, 3 without a gap; equal numbers run in parallel";
-            self.fault("index".into(), format!("block {block} has no step at index {gap}"), fix);
-        }
+        self.faults.extend(faults);
     }
 
     /// A block may not be its own ancestor.
@@ -438,7 +485,7 @@ impl Planner<'_, '_> {
                 if block == start || hops > limits::NESTING_MAX {
                     let problem = format!("block {start} is inside itself");
                     let fix = "a child block must not hold, at any depth, the step that owns it";
-                    faults.push(fault("child_block_id".into(), problem, fix));
+                    faults.push(fault(draft.owner_at.clone(), problem, fix));
                     break;
                 }
                 at = self.blocks.get(block).and_then(|d| d.block.owner).and_then(|o| home.get(&o));

@@ -16,6 +16,8 @@ pub mod worker;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod creation_tests;
+#[cfg(test)]
 mod matrices;
 #[cfg(test)]
 mod properties;

@@ -32,10 +32,13 @@ pub struct Picked {
     pub capped: Vec<DispatchGroup>,
 }
 
+type Ready<'a> = Peekable<btree_set::Range<'a, (Priority, StepId)>>;
+
 /// One group's windows as cursors, best head first.
 struct Lane<'a> {
     gate: &'a Gate,
-    heads: Vec<(usize, Peekable<btree_set::Iter<'a, (Priority, StepId)>>)>,
+    /// Two per window, so that what is left of high priority does not hide the normal steps behind it.
+    heads: Vec<(usize, Ready<'a>)>,
     taken: usize,
 }
 
@@ -89,12 +92,15 @@ impl<'a> Free<'a> {
 pub fn pick(windows: &Windows, gates: &[Gate], sessions: &[Session], turn: u64, limit: usize) -> Picked {
     let mut free = Free::new(sessions, windows);
     let limit = limit.min(limits::PICKS_PER_TURN_MAX).min(free.places.iter().sum());
+    let first_normal = (Priority::Normal, StepId::from_bytes([0; 16]));
     let mut lanes: Vec<Lane> = gates
         .iter()
         .filter(|gate| !gate.off)
         .map(|gate| {
             let mine = windows.iter().enumerate().filter(|(_, w)| w.key.dispatch_group == gate.dispatch_group);
-            let heads = mine.filter(|(_, w)| !w.ready.is_empty()).map(|(i, w)| (i, w.ready.iter().peekable()));
+            let heads = mine.filter(|(_, w)| !w.ready.is_empty()).flat_map(|(i, w)| {
+                [(i, w.ready.range(..first_normal).peekable()), (i, w.ready.range(first_normal..).peekable())]
+            });
             Lane { gate, heads: heads.collect(), taken: 0 }
         })
         .filter(|lane| !lane.heads.is_empty())
@@ -136,5 +142,33 @@ fn take(
                 moved = true;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{parse, session};
+
+    fn picked(steps: &str, limit: usize) -> String {
+        let tree = parse(steps);
+        let gate = |name| Gate { dispatch_group: DispatchGroup::new(name), off: false, max_per_tick: 0 };
+        let picked = pick(&tree.board.windows, &[gate("alpha"), gate("beta")], &[session(1, 100)], 0, limit);
+        let names: Vec<&str> = picked.picks.iter().map(|p| tree.names[&p.step].as_str()).collect();
+        names.join(" ")
+    }
+
+    #[test]
+    fn high_priority_takes_at_most_four_fifths_while_something_normal_waits() {
+        let all = "n1\nn2\nh1 high\nh2 high\nh3 high\nh4 high\nh5 high\nh6 high";
+        assert_eq!(picked(all, 5), "h1 h2 h3 h4 n1");
+        assert_eq!(picked(all, 100), "h1 h2 h3 h4 h5 h6 n1 n2");
+        assert_eq!(picked("h1 high\nh2 high\nh3 high\nh4 high\nh5 high\nh6 high", 5), "h1 h2 h3 h4 h5");
+        assert_eq!(picked("n1\nh1 high", 1), "h1");
+    }
+
+    #[test]
+    fn groups_take_turns() {
+        assert_eq!(picked("a1\na2\na3\nb1 beta\nb2 beta", 4), "a1 b1 a2 b2");
     }
 }

@@ -17,6 +17,8 @@ pub trait Snapshot {
     /// Children that have not ended, in order of index and id, behind a cursor.
     fn unsettled(&mut self, block: BlockId, after: Option<(u32, StepId)>, limit: usize)
     -> Result<Vec<Step>, Self::Error>;
+    /// A phase of the pipeline is over; whoever keeps time may note it.
+    fn lap(&mut self, _phase: usize) {}
 }
 
 /// A snapshot with nothing behind it: the board holds everything.
@@ -62,9 +64,32 @@ impl Settled {
     }
 }
 
-pub fn settle<S: Snapshot>(board: &mut Board, snapshot: &mut S, mode: Mode) -> Result<Settled, S::Error> {
+pub fn settle<S: Snapshot + ?Sized>(board: &mut Board, snapshot: &mut S, mode: Mode) -> Result<Settled, S::Error> {
+    let (mut swept, mut looked_at) = (BTreeSet::new(), BTreeSet::new());
+    let out = rounds(board, snapshot, mode, &mut swept, &mut looked_at)?;
+    // A sweep has one page a turn; the next turn must find the block again.
+    for id in swept {
+        if board.block(id).is_some_and(|b| b.sweep.is_some()) {
+            board.touch(id);
+        }
+    }
+    // What is left for the next turn may be looked at by another process: the row says so.
+    looked_at.extend(board.touched());
+    for id in looked_at {
+        load_summary(board, snapshot, id)?;
+        board.mark_touched(id);
+    }
+    Ok(out)
+}
+
+fn rounds<S: Snapshot + ?Sized>(
+    board: &mut Board,
+    snapshot: &mut S,
+    mode: Mode,
+    swept: &mut BTreeSet<BlockId>,
+    looked_at: &mut BTreeSet<BlockId>,
+) -> Result<Settled, S::Error> {
     let mut out = Settled::default();
-    let mut swept = BTreeSet::new();
     let mut returned = board.take_returned();
     loop {
         out.rounds += 1;
@@ -75,14 +100,17 @@ pub fn settle<S: Snapshot>(board: &mut Board, snapshot: &mut S, mode: Mode) -> R
         for id in &blocks {
             load(board, snapshot, *id)?;
         }
+        looked_at.extend(&blocks);
         let mut moved = 0;
         for n in 0..PIPELINE.len() {
-            let count = run_phase(board, snapshot, n, &blocks, &returned, &mut swept, &mut out)?;
+            let count = run_phase(board, snapshot, n, &blocks, &returned, swept, &mut out)?;
             out.moved[n] += count;
+            snapshot.lap(n);
             moved += count;
             if count > 0 && mode == Mode::EarlyReturn {
                 out.stopped_at = Some(n);
                 blocks.iter().for_each(|id| board.touch(*id));
+                board.put_back_returned(returned);
                 return Ok(out);
             }
         }
@@ -91,26 +119,18 @@ pub fn settle<S: Snapshot>(board: &mut Board, snapshot: &mut S, mode: Mode) -> R
         // Nothing moved: what is still touched was only opened, or is a sweep that waits for its next page.
         let waiting: BTreeSet<BlockId> = board.touched().iter().filter(|id| !swept.contains(*id)).copied().collect();
         if moved == 0 && waiting.is_empty() && returned.is_empty() {
-            rest(board);
+            board.take_touched();
             return Ok(out);
         }
         if out.rounds >= limits::SETTLE_ROUNDS_MAX {
             out.unfinished = true;
+            board.put_back_returned(returned);
             return Ok(out);
         }
     }
 }
 
-/// Blocks that came to rest need no second look; those with a sweep under way do.
-fn rest(board: &mut Board) {
-    for id in board.take_touched() {
-        if board.block(id).is_some_and(|b| b.sweep.is_some()) {
-            board.touch(id);
-        }
-    }
-}
-
-fn load<S: Snapshot>(board: &mut Board, snapshot: &mut S, id: BlockId) -> Result<(), S::Error> {
+fn load<S: Snapshot + ?Sized>(board: &mut Board, snapshot: &mut S, id: BlockId) -> Result<(), S::Error> {
     if board.block(id).is_none()
         && let Some(block) = snapshot.block(id)?
     {
@@ -129,7 +149,7 @@ fn load<S: Snapshot>(board: &mut Board, snapshot: &mut S, id: BlockId) -> Result
 }
 
 /// A step is only moved with its block in hand: the move counts there.
-pub fn load_summary<S: Snapshot>(board: &mut Board, snapshot: &mut S, id: BlockId) -> Result<(), S::Error> {
+pub fn load_summary<S: Snapshot + ?Sized>(board: &mut Board, snapshot: &mut S, id: BlockId) -> Result<(), S::Error> {
     if board.block(id).is_none()
         && let Some(block) = snapshot.block(id)?
     {
@@ -138,7 +158,7 @@ pub fn load_summary<S: Snapshot>(board: &mut Board, snapshot: &mut S, id: BlockI
     Ok(())
 }
 
-fn run_phase<S: Snapshot>(
+fn run_phase<S: Snapshot + ?Sized>(
     board: &mut Board,
     snapshot: &mut S,
     n: usize,
@@ -194,7 +214,7 @@ fn apply(board: &mut Board, effect: Effect, out: &mut Settled) -> u32 {
 }
 
 /// One page of the block's sweep per turn, told under the phase that started it.
-fn sweep_page<S: Snapshot>(
+fn sweep_page<S: Snapshot + ?Sized>(
     board: &mut Board,
     snapshot: &mut S,
     id: BlockId,

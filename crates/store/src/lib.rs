@@ -1,1 +1,89 @@
-//! placeholder
+//! Where Stepfast keeps its rows. A store commits what it is told without understanding why.
+
+mod batch;
+mod browse;
+mod clock;
+mod error;
+pub mod sqlite;
+
+pub use batch::{
+    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, SessionRow, StepWrite,
+    TallyKey, Tick,
+};
+pub use browse::{Filter, StepRow, Totals};
+pub use clock::{Clock, SimClock, SystemClock};
+pub use error::StoreError;
+
+use model::{Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId, StepKind, Timestamp};
+use rules::settle::Snapshot;
+
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Called once a commit is durable, or has failed; it must not block.
+pub type Done = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// A node's right to decide for its groups, with the fence of each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lease {
+    pub node: NodeId,
+    pub groups: Vec<(DispatchGroup, u64)>,
+    /// Sessions of nodes that no longer live; their steps are to be taken back.
+    pub took_over: bool,
+}
+
+/// What a node finds when it takes over: work in flight, and blocks that have not come to rest.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Claims by log, with the row each is newer than.
+    pub claims: Vec<ClaimLog>,
+    /// Steps held by a session by their own row.
+    pub held: Vec<Step>,
+    pub blocks: Vec<Block>,
+    pub tallies: Vec<(TallyKey, i64)>,
+    pub breaker: Breaker,
+    pub groups: Vec<GroupStatus>,
+    pub next_root: u64,
+    pub last_tick: i64,
+    pub last_claim: i64,
+}
+
+/// The engine's side of a store. Reads see the last commit; `commit` answers through `done` in the order of the calls.
+pub trait Store: Snapshot<Error = StoreError> + Send {
+    fn now(&self) -> Timestamp;
+    /// Make sure of the dispatch groups and take their leases; refused while another node lives.
+    fn lease(&mut self, node: &NodeRow, groups: &[DispatchGroup], all: &[DispatchGroup]) -> Result<Lease>;
+    fn recover(&mut self, lease: &Lease) -> Result<Found>;
+    /// Ready steps that stand alone, oldest first, behind a cursor.
+    fn ready(
+        &mut self,
+        group: &DispatchGroup,
+        queue: &str,
+        priority: Priority,
+        after: Option<StepId>,
+        limit: usize,
+    ) -> Result<Vec<Step>>;
+    /// The oldest ready root of a group that is not held back by design.
+    fn oldest_ready(&mut self, group: &DispatchGroup) -> Result<Option<Timestamp>>;
+    /// Pending steps at an index of a block, behind a cursor.
+    fn at_index(
+        &mut self,
+        block: BlockId,
+        kind: StepKind,
+        index: u32,
+        after: Option<StepId>,
+        limit: usize,
+    ) -> Result<Vec<Step>>;
+    /// Steps whose time comes until then, earliest first, behind a cursor.
+    fn due(&mut self, after: Option<(Timestamp, StepId)>, until: Timestamp, limit: usize)
+    -> Result<Vec<(Timestamp, StepId)>>;
+    /// What people read of a step, for a step that takes its place.
+    fn detail(&mut self, id: StepId) -> Result<Option<Detail>>;
+    /// Steps of a block that were cancelled because one before them failed.
+    fn cut_off(&mut self, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>>;
+    /// Sessions that are on record as live.
+    fn sessions(&mut self) -> Result<Vec<(SessionId, NodeId, Timestamp)>>;
+    fn commit(&mut self, batch: Batch, done: Done);
+    /// After a failed commit nothing is taken until this is called.
+    fn reset(&mut self);
+    fn release(&mut self, lease: &Lease) -> Result<()>;
+}

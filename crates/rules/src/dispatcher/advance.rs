@@ -3,7 +3,8 @@
 //! Finds   blocks that may run (no owner, or an owner whose job returned) and whose current index has nothing live.
 //! Emits   `OpenIndex`, `OpenResolverIndex`.
 //! Why     eligibility is a number on the block, not a mark on each of its steps. This is no transition: it moves no
-//!         step, so it never ends a tick.
+//!         step, so it never ends a tick. A step may be ended by hand before its turn: what stands beside or before it
+//!         still runs.
 
 use super::View;
 use model::{Block, Effect, StepKind};
@@ -18,13 +19,13 @@ pub fn decide(view: &View) -> Vec<Effect> {
         return Vec::new();
     }
     let mut effects = Vec::new();
-    if block.cut_at.is_none()
-        && let Some(index) = next_live(block, StepKind::Default, block.current_index)
+    if let Some(index) = next_live(block, StepKind::Default, block.current_index)
+        && block.cut_at.is_none_or(|cut| index <= cut)
     {
         effects.push(Effect::OpenIndex { block: block.id, index });
     }
-    if block.resolver_cut_at.is_none()
-        && let Some(index) = next_live(block, StepKind::Resolver, block.resolver_index)
+    if let Some(index) = next_live(block, StepKind::Resolver, block.resolver_index)
+        && block.resolver_cut_at.is_none_or(|cut| index <= cut)
     {
         effects.push(Effect::OpenResolverIndex { block: block.id, index });
     }

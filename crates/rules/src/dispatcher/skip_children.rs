@@ -1,8 +1,9 @@
 //! A skipped parent takes its whole subtree with it.
 //!
-//! Finds   skipped owners whose block still has something live or dormant.
+//! Finds   skipped owners whose block still has something live or dormant; completed ones with something live.
 //! Emits   `StartSweep(close, ParentSkipped)`.
-//! Why     what was decided to be unnecessary is unnecessary all the way down.
+//! Why     what was decided to be unnecessary is unnecessary all the way down. A parent completes over live children only
+//!         when its job answered Resolved: it skipped to its resolvers, and nobody will collect the children.
 
 use super::{View, close};
 use model::{Effect, Event, State};
@@ -10,8 +11,13 @@ use model::{Effect, Event, State};
 pub fn decide(view: &View) -> Vec<Effect> {
     match view.owner {
         Some(owner) if owner.state == State::Skipped => close(view, Event::ParentSkipped),
+        Some(owner) if owner.state == State::Completed && has_live(view) => close(view, Event::ParentSkipped),
         _ => Vec::new(),
     }
+}
+
+fn has_live(view: &View) -> bool {
+    view.block.is_some_and(|b| b.steps.hot() + b.resolvers.hot() > 0)
 }
 
 #[cfg(test)]
@@ -29,6 +35,12 @@ mod tests {
              label Skipped parent_skipped
              weigh Skipped parent_skipped",
         );
+    }
+
+    #[test]
+    fn a_resolved_parent_leaves_no_child_behind() {
+        settles("order Completed\n  pack Completed\n  ship Pending", "ship Skipped parent_skipped");
+        settles("order Completed\n  pack Completed\n  undo NotRunnable resolver", "");
     }
 
     #[test]

@@ -1,0 +1,50 @@
+//! What an engine is told when it starts.
+
+use model::{DEFAULT_GROUPS, DispatchGroup, Name};
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub host: Name,
+    /// Every dispatch group there is.
+    pub groups: Vec<DispatchGroup>,
+    /// The groups this node decides for.
+    pub owned: Vec<DispatchGroup>,
+    /// Queues a step may name; the host's own name is always one.
+    pub queues: Vec<Name>,
+    /// Steps one group may dispatch in one turn; 0 is no limit.
+    pub max_per_tick: usize,
+    /// Keep every move as an event.
+    pub full_history: bool,
+    /// Turns happen only when asked for: `dispatch --once`, and tests.
+    pub by_hand: bool,
+    pub url: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let groups: Vec<DispatchGroup> = DEFAULT_GROUPS.iter().map(|g| DispatchGroup::new(g)).collect();
+        Config {
+            host: "localhost".into(),
+            owned: groups.clone(),
+            groups,
+            queues: vec!["default".into(), "priority".into()],
+            max_per_tick: 0,
+            full_history: false,
+            by_hand: false,
+            url: None,
+        }
+    }
+}
+
+impl Config {
+    /// Every queue a step may name on this node.
+    pub fn known_queues(&self) -> Vec<Name> {
+        let mut queues = self.queues.clone();
+        for always in ["default", "priority", &self.host.to_lowercase()] {
+            if !queues.iter().any(|q| &**q == always) {
+                queues.push(always.into());
+            }
+        }
+        queues
+    }
+}

@@ -1,0 +1,138 @@
+//! The thread that decides: it waits for something to happen, takes all of it into one turn, and lets two turns be on
+//! their way to disk at once.
+
+use crate::request::{Dispatch, Request};
+use crate::turn::{How, Node};
+use crate::{Config, EngineError};
+use model::limits;
+use rules::settle::Mode;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+use store::Store;
+
+/// Turns that may be decided and not yet durable. While one syncs, the next is decided.
+const TURNS_AHEAD: usize = 2;
+/// Wait after a failed commit before looking again.
+const AFTER_FAILURE: Duration = Duration::from_millis(250);
+
+pub struct Decider {
+    node: Node,
+    waiting: VecDeque<Request>,
+}
+
+impl Decider {
+    pub fn new(
+        store: Box<dyn Store>,
+        config: Config,
+        inbox: SyncSender<Request>,
+        healthy: Arc<AtomicBool>,
+    ) -> Result<Decider, EngineError> {
+        Ok(Decider { node: Node::new(store, config, inbox, healthy)?, waiting: VecDeque::new() })
+    }
+
+    pub fn run(&mut self, requests: Receiver<Request>) {
+        loop {
+            let span = if self.waiting.is_empty() || self.node.is_full(TURNS_AHEAD) {
+                self.node.until_next()
+            } else {
+                Duration::ZERO
+            };
+            match requests.recv_timeout(span) {
+                Ok(request) => self.take(request),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            while self.waiting.len() < limits::REQUESTS_PER_TURN_MAX {
+                let Ok(request) = requests.try_recv() else { break };
+                self.take(request);
+            }
+            if self.node.is_down() {
+                self.wait_for_store(&requests);
+                continue;
+            }
+            if self.node.is_full(TURNS_AHEAD) {
+                continue;
+            }
+            if self.by_hand() {
+                continue;
+            }
+            if let Some(stop) = self.waiting.iter().position(|r| matches!(r, Request::Stop { .. })) {
+                let Some(Request::Stop { reply }) = self.waiting.remove(stop) else { unreachable!("it was just found") };
+                self.stop(&requests, reply);
+                return;
+            }
+            let requests = std::mem::take(&mut self.waiting);
+            if !requests.is_empty() || self.node.is_due() {
+                self.waiting = self.node.turn(requests, How::default());
+            }
+        }
+    }
+
+    /// Commits are noted at once; everything else waits for the next turn.
+    fn take(&mut self, request: Request) {
+        match request {
+            Request::Committed { turn, outcome } => self.node.committed(turn, outcome),
+            Request::Store(work) => self.node.with_store(work),
+            other => self.waiting.push_back(other),
+        }
+    }
+
+    /// Turns by hand: one for each request that asks for a turn, with all that came before it.
+    fn by_hand(&mut self) -> bool {
+        if !self.node.is_by_hand() {
+            return false;
+        }
+        if let Some(at) = self.waiting.iter().position(|r| matches!(r, Request::Tick { .. })) {
+            let rest = self.waiting.split_off(at + 1);
+            let Some(Request::Tick { mode, dispatch, only, reply }) = self.waiting.pop_back() else {
+                unreachable!("it was just found")
+            };
+            let before = std::mem::take(&mut self.waiting);
+            let how = How { mode, dispatch, only, reply: Some(reply) };
+            self.waiting = self.node.turn(before, how);
+            self.waiting.extend(rest);
+            return true;
+        }
+        let stopping = self.waiting.iter().any(|r| matches!(r, Request::Stop { .. }));
+        if !stopping && !self.waiting.is_empty() {
+            // Requests are stored as they come; only moves and dispatch wait for a turn that is asked for.
+            let how = How { mode: Mode::EarlyReturn, dispatch: Dispatch::RecordOnly, ..How::default() };
+            let requests = std::mem::take(&mut self.waiting);
+            self.waiting = self.node.turn(requests, how);
+        }
+        !stopping
+    }
+
+    fn wait_for_store(&mut self, requests: &Receiver<Request>) {
+        for request in std::mem::take(&mut self.waiting) {
+            match request {
+                Request::Stop { reply } => {
+                    let _ = reply.send(Ok(()));
+                    return;
+                }
+                other => self.node.refuse(other),
+            }
+        }
+        if let Ok(request) = requests.recv_timeout(AFTER_FAILURE) {
+            self.take(request);
+        }
+        self.node.look_again();
+    }
+
+    fn stop(&mut self, requests: &Receiver<Request>, reply: crate::request::Reply<()>) {
+        let last = std::mem::take(&mut self.waiting);
+        let how = How { dispatch: Dispatch::RecordOnly, ..How::default() };
+        self.node.turn(last, how);
+        while self.node.is_full(1) {
+            match requests.recv_timeout(Duration::from_secs(10)) {
+                Ok(Request::Committed { turn, outcome }) => self.node.committed(turn, outcome),
+                Ok(other) => self.node.refuse(other),
+                Err(_) => break,
+            }
+        }
+        let _ = reply.send(self.node.release().map_err(EngineError::from));
+    }
+}

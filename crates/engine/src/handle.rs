@@ -1,0 +1,127 @@
+//! The door to a running engine: every call waits until its turn is durable.
+
+use crate::decider::Decider;
+use crate::request::{Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport};
+use crate::{Config, EngineError};
+use model::{Breaker, DispatchGroup, NewStep, Report, SessionId, SessionOffer, StepId};
+use rules::settle::Mode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use store::{Store, StoreError};
+use tokio::sync::{mpsc, oneshot};
+
+/// Decisions recurse with the depth of what they decide on.
+const STACK: usize = 16 << 20;
+
+type Result<T> = std::result::Result<T, EngineError>;
+
+#[derive(Clone)]
+pub struct Engine {
+    inbox: std::sync::mpsc::SyncSender<Request>,
+    healthy: Arc<AtomicBool>,
+}
+
+/// The thread that decides; stop it before the process ends.
+pub struct EngineThread {
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EngineThread {
+    pub fn join(mut self) {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A session's side of the engine.
+pub struct SessionHandle {
+    pub id: SessionId,
+    pub work: mpsc::UnboundedReceiver<Handed>,
+}
+
+impl Engine {
+    /// Take the leases, bring back what a dead process left, and start deciding.
+    pub fn start(store: Box<dyn Store>, config: Config) -> Result<(Engine, EngineThread)> {
+        let (inbox, requests) = std::sync::mpsc::sync_channel(model::limits::REQUESTS_PER_TURN_MAX * 4);
+        let healthy = Arc::new(AtomicBool::new(true));
+        let mut decider = Decider::new(store, config, inbox.clone(), healthy.clone())?;
+        let thread = std::thread::Builder::new()
+            .name("stepfast-decider".into())
+            .stack_size(STACK)
+            .spawn(move || decider.run(requests))
+            .map_err(|e| StoreError::Down(e.to_string()))?;
+        Ok((Engine { inbox, healthy }, EngineThread { thread: Some(thread) }))
+    }
+
+    /// The last commit went through, and the decider is at work.
+    pub fn is_healthy(&self) -> bool {
+        self.healthy.load(Ordering::Relaxed)
+    }
+
+    fn send(&self, request: Request) -> Result<()> {
+        self.inbox.send(request).map_err(|_| EngineError::Stopping)
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.send(request(reply))?;
+        answer.await.unwrap_or(Err(EngineError::Stopping))
+    }
+
+    pub async fn create(&self, steps: Vec<NewStep>) -> Result<Vec<Created>> {
+        self.ask(|reply| Request::Create { steps, reply }).await
+    }
+    pub async fn operate(&self, operation: Operation) -> Result<Operated> {
+        self.ask(|reply| Request::Operate { operation, reply }).await
+    }
+    /// Switch the breaker of one group, or of all.
+    pub async fn set_breaker(&self, scope: Option<DispatchGroup>, breaker: Breaker, by: &str) -> Result<Breaker> {
+        let by = by.to_string();
+        self.ask(|reply| Request::Breaker { scope, breaker, by, reply }).await
+    }
+    pub async fn join(&self, offer: SessionOffer) -> Result<SessionHandle> {
+        let (hand, work) = mpsc::unbounded_channel();
+        let id = self.ask(|reply| Request::Join { offer, hand, reply }).await?;
+        Ok(SessionHandle { id, work })
+    }
+    pub async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>> {
+        self.ask(|reply| Request::Reports { reports, reply }).await
+    }
+    /// Say what a session still holds; the answer names what it has lost.
+    pub async fn heartbeat(
+        &self,
+        session: SessionId,
+        received: u64,
+        held: Vec<(StepId, u32)>,
+    ) -> Result<Vec<(StepId, u32)>> {
+        self.ask(|reply| Request::Heartbeat { session, received, held, reply }).await
+    }
+    pub async fn pause_session(&self, session: SessionId) -> Result<()> {
+        self.ask(|reply| Request::Leave { session, give_back: false, reply }).await
+    }
+    pub async fn end_session(&self, session: SessionId) -> Result<()> {
+        self.ask(|reply| Request::Leave { session, give_back: true, reply }).await
+    }
+    /// One turn, when the engine runs by hand.
+    pub async fn tick(&self, mode: Mode, dispatch: Dispatch, only: Option<DispatchGroup>) -> Result<TickReport> {
+        self.ask(|reply| Request::Tick { mode, dispatch, only, reply }).await
+    }
+    /// Run something against the store between turns.
+    pub async fn with_store<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut dyn Store) -> T + Send + 'static,
+    ) -> Result<T> {
+        self.ask(|reply| {
+            Request::Store(Box::new(move |store| {
+                let _ = reply.send(Ok(work(store)));
+            }))
+        })
+        .await
+    }
+    /// Decide what is in hand, give the leases back, and end.
+    pub async fn stop(&self) -> Result<()> {
+        self.ask(|reply| Request::Stop { reply }).await
+    }
+}

@@ -1,0 +1,86 @@
+//! What reaches the decider, and what it answers once the turn is durable.
+
+use crate::EngineError;
+use model::{Breaker, Claim, DispatchGroup, NewStep, Report, SessionId, SessionOffer, State, StepId};
+use rules::operator::Verb;
+use rules::settle::Mode;
+use store::{StoreError, Tick};
+use tokio::sync::{mpsc, oneshot};
+
+pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
+
+/// A step that now exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Created {
+    pub id: StepId,
+    pub state: State,
+    pub dispatch_group: DispatchGroup,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportAnswer {
+    Applied,
+    /// The attempt no longer held the step; kept on record, not applied.
+    Late,
+}
+
+/// What a person asks for, with who and why for the audit.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    pub step: StepId,
+    pub by: String,
+    pub why: String,
+    /// `None` is a retry: a new step in its place.
+    pub verb: Option<Verb>,
+    pub dry_run: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operated {
+    pub step: StepId,
+    pub from: State,
+    pub to: State,
+    /// The step that took its place.
+    pub replaced_by: Option<StepId>,
+    /// Every step that moved, as `id from to`.
+    pub moves: Vec<(StepId, Option<State>, State)>,
+}
+
+/// Whether a turn by hand hands out work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatch {
+    Yes,
+    /// Only record reports.
+    RecordOnly,
+}
+
+/// What one turn by hand did, per dispatch group that acted.
+#[derive(Clone, Debug, Default)]
+pub struct TickReport {
+    pub ticks: Vec<Tick>,
+    pub dispatched: usize,
+    pub stopped_at: Option<&'static str>,
+}
+
+pub enum Request {
+    Create { steps: Vec<NewStep>, reply: Reply<Vec<Created>> },
+    Operate { operation: Operation, reply: Reply<Operated> },
+    Breaker { scope: Option<DispatchGroup>, breaker: Breaker, by: String, reply: Reply<Breaker> },
+    Join { offer: SessionOffer, hand: mpsc::UnboundedSender<Handed>, reply: Reply<SessionId> },
+    Reports { reports: Vec<Report>, reply: Reply<Vec<ReportAnswer>> },
+    Heartbeat { session: SessionId, received: u64, held: Vec<(StepId, u32)>, reply: Reply<Vec<(StepId, u32)>> },
+    /// Take no more work; `give_back` returns what it still holds, at no cost.
+    Leave { session: SessionId, give_back: bool, reply: Reply<()> },
+    Tick { mode: Mode, dispatch: Dispatch, only: Option<DispatchGroup>, reply: Reply<TickReport> },
+    Committed { turn: u64, outcome: Result<(), StoreError> },
+    /// Run something against the store between turns.
+    Store(Box<dyn FnOnce(&mut dyn store::Store) + Send>),
+    Stop { reply: Reply<()> },
+}
+
+/// Work given to a session, numbered so that a heartbeat can say how far it has received.
+#[derive(Debug)]
+pub struct Handed {
+    pub number: u64,
+    pub claims: Vec<Claim>,
+}

@@ -1,0 +1,413 @@
+//! Takes requests into the turn: each becomes changes on the board and an answer that waits for the commit.
+
+use super::node::{Node, Turn};
+use crate::EngineError;
+use crate::request::{Created, Reply, ReportAnswer, Request};
+use model::{
+    Block, BlockId, Breaker, DispatchGroup, Effect, NewStep, Outcome, Report, SessionId, SessionOffer, Step, StepId,
+    Timestamp, limits,
+};
+use rules::creation::{Ground, Plan, plan};
+use rules::settle::load_summary;
+use rules::worker::{self, Answer};
+use std::collections::HashMap;
+use store::{Attempt, AuditEntry, GroupWrite, Result, SessionRow, StoreError};
+
+impl Node {
+    pub(super) fn intake(&mut self, turn: &mut Turn, request: Request, now: Timestamp) -> Result<()> {
+        match request {
+            Request::Create { steps, reply } => self.create(turn, &steps, reply, now),
+            Request::Operate { operation, reply } => self.operate(turn, operation, reply, now),
+            Request::Breaker { scope, breaker, by, reply } => {
+                self.switch(turn, scope, breaker, by, reply);
+                Ok(())
+            }
+            Request::Join { offer, hand, reply } => {
+                let id = self.ids.session(now);
+                self.sessions.join(id, offer, hand, now);
+                self.put_session(turn, id, None);
+                self.want();
+                turn.acts.reply(reply, id);
+                Ok(())
+            }
+            Request::Reports { reports, reply } => self.reports(turn, reports, reply, now),
+            Request::Heartbeat { session, received, held, reply } => {
+                self.heartbeat(turn, session, received, &held, reply, now)
+            }
+            Request::Leave { session, give_back, reply } => self.leave(turn, session, give_back, reply, now),
+            Request::Tick { reply, .. } => {
+                let _ = reply.send(Err(EngineError::Unavailable(StoreError::Refused(
+                    "this engine takes its turns by itself".into(),
+                ))));
+                Ok(())
+            }
+            Request::Committed { .. } | Request::Store(_) | Request::Stop { .. } => Ok(()),
+        }
+    }
+
+    /// A step in hand, loaded with its block if it was not.
+    pub(super) fn bring(&mut self, id: StepId) -> Result<bool> {
+        if self.board.step(id).is_none() {
+            let Some(step) = self.store.step(id)? else { return Ok(false) };
+            if let Some(place) = step.place {
+                load_summary(&mut self.board, &mut *self.store, place.block)?;
+            }
+            self.board.load_step(step);
+        }
+        let blocks = self.board.step(id).map(|s| [s.block(), s.child_block]);
+        for block in blocks.into_iter().flatten().flatten() {
+            load_summary(&mut self.board, &mut *self.store, block)?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn block_or_load(&mut self, id: BlockId) -> Result<Option<Block>> {
+        load_summary(&mut self.board, &mut *self.store, id)?;
+        Ok(self.board.block(id).cloned())
+    }
+
+    fn create(&mut self, turn: &mut Turn, steps: &[NewStep], reply: Reply<Vec<Created>>, now: Timestamp) -> Result<()> {
+        match self.plan(turn, steps, now)? {
+            Err(faults) => {
+                let _ = reply.send(Err(EngineError::Invalid(faults)));
+            }
+            Ok(plan) => {
+                let roots = plan.roots.clone();
+                self.carry_out(plan);
+                let created = roots.iter().filter_map(|id| self.board.step(*id)).map(|s| Created {
+                    id: s.id,
+                    state: s.state,
+                    dispatch_group: s.dispatch_group.clone(),
+                });
+                let created = created.collect();
+                turn.acts.reply(reply, created);
+            }
+        }
+        Ok(())
+    }
+
+    fn plan(
+        &mut self,
+        turn: &mut Turn,
+        steps: &[NewStep],
+        now: Timestamp,
+    ) -> Result<std::result::Result<Plan, Vec<model::Fault>>> {
+        let (blocks, parents) = self.named_rows(steps)?;
+        let queues = self.config.known_queues();
+        let first = self.next_root;
+        let (ids, groups, mut next) = (&self.ids, &self.config.groups, first);
+        let mut new_id = || ids.row(now);
+        let mut next_group = || {
+            let group = groups[(next % groups.len() as u64) as usize].clone();
+            next += 1;
+            group
+        };
+        let mut ground = Ground {
+            now,
+            dispatch_groups: groups,
+            queues: &queues,
+            blocks,
+            parents,
+            new_id: &mut new_id,
+            next_group: &mut next_group,
+        };
+        let planned = plan(steps, &mut ground);
+        // A refused request takes no place in the round.
+        if planned.is_ok() && next != first {
+            self.next_root = next;
+            turn.next_root = true;
+        }
+        Ok(planned)
+    }
+
+    /// Rows that a request names, as they are now.
+    fn named_rows(&mut self, steps: &[NewStep]) -> Result<(HashMap<BlockId, Block>, HashMap<StepId, Step>)> {
+        let (mut blocks, mut parents) = (HashMap::new(), HashMap::new());
+        for step in steps {
+            if let Some(parent) = step.parent_step_id
+                && self.bring(parent)?
+            {
+                let owner = self.board.step(parent).expect("it was just brought").clone();
+                for block in [owner.block(), owner.child_block].into_iter().flatten() {
+                    if let Some(block) = self.block_or_load(block)? {
+                        blocks.insert(block.id, block);
+                    }
+                }
+                parents.insert(parent, owner);
+            }
+            for id in [step.block_id, step.child_block_id].into_iter().flatten() {
+                let Some(block) = self.block_or_load(id)? else { continue };
+                if let Some(owner) = block.owner
+                    && self.bring(owner)?
+                {
+                    parents.insert(owner, self.board.step(owner).expect("it was just brought").clone());
+                }
+                blocks.insert(id, block);
+            }
+        }
+        Ok((blocks, parents))
+    }
+
+    pub(super) fn carry_out(&mut self, plan: Plan) {
+        let number = self.turn_number;
+        for block in plan.blocks {
+            self.board.insert_block(block);
+        }
+        for (step, block) in plan.adopt {
+            self.board.set_child_block(step, block);
+        }
+        for (step, detail) in plan.steps {
+            self.insert(step, detail, number);
+        }
+    }
+
+    pub(super) fn insert(&mut self, step: Step, detail: model::Detail, number: u64) {
+        let admitted = self.sources.admits(&step, &self.board);
+        let wanted = self.board.windows.is_wanted(&step.queue, &step.action);
+        if let Some(at) = step.wake_at {
+            self.timers.set(at, step.id);
+        }
+        let id = step.id;
+        if admitted && wanted {
+            self.board.insert_step(step, detail);
+        } else {
+            self.sources.spill(&step, number);
+            self.board.insert_step(step, detail);
+            self.board.keep_on_disk(id);
+        }
+    }
+
+    fn reports(
+        &mut self,
+        turn: &mut Turn,
+        reports: Vec<Report>,
+        reply: Reply<Vec<ReportAnswer>>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let mut answers = Vec::with_capacity(reports.len());
+        for report in reports {
+            answers.push(self.report(turn, report, now)?);
+        }
+        turn.acts.reply(reply, answers);
+        Ok(())
+    }
+
+    fn report(&mut self, turn: &mut Turn, mut report: Report, now: Timestamp) -> Result<ReportAnswer> {
+        self.sessions.took_back(report.session, report.step);
+        if !self.bring(report.step)? {
+            return Ok(ReportAnswer::Late);
+        }
+        if let Some(faults) = self.add_children(turn, &report, now)? {
+            let message = format!("its children were refused: {}", EngineError::Invalid(faults));
+            let failure = model::Failure { message, trace: None };
+            report.outcome = Outcome::Fail { failure, notify: true };
+        }
+        let step = self.board.step(report.step).expect("it was just brought");
+        let children = step.child_block.and_then(|b| self.board.block(b));
+        match worker::decide(step, children, &report, now) {
+            Answer::Late => {
+                turn.attempts.push(Attempt {
+                    step: report.step,
+                    attempt: report.attempt,
+                    at: now,
+                    session: Some(report.session),
+                    host: None,
+                    started_at: None,
+                    outcome: "late".into(),
+                    message: Some(brief(&report.outcome)),
+                });
+                self.board.apply(Effect::RecordLate { step: report.step }).expect("recording moves no step");
+                Ok(ReportAnswer::Late)
+            }
+            Answer::Applied(effects) => {
+                for effect in effects {
+                    if let Err(refused) = self.board.apply(effect) {
+                        return Err(StoreError::Lost { what: refused.to_string() });
+                    }
+                }
+                if let Some(at) = self.board.step(report.step).and_then(|s| s.wake_at) {
+                    self.timers.set(at, report.step);
+                }
+                Ok(ReportAnswer::Applied)
+            }
+        }
+    }
+
+    /// Children that travel in a report become rows with it, if the report still counts.
+    fn add_children(&mut self, turn: &mut Turn, report: &Report, now: Timestamp) -> Result<Option<Vec<model::Fault>>> {
+        let Outcome::Children { children, success, .. } = &report.outcome else { return Ok(None) };
+        let step = self.board.step(report.step).expect("it was just brought");
+        let current = step.is_held() && step.attempt == report.attempt && step.session == Some(report.session);
+        if !current || children.is_empty() {
+            return Ok(None);
+        }
+        let children: Vec<NewStep> =
+            children.iter().map(|c| NewStep { parent_step_id: Some(report.step), ..c.clone() }).collect();
+        match self.plan(turn, &children, now)? {
+            Err(faults) => Ok(Some(faults)),
+            Ok(mut plan) => {
+                let own = plan.adopt.iter().find(|(s, _)| *s == report.step).map(|(_, b)| *b);
+                for block in plan.blocks.iter_mut().filter(|b| Some(b.id) == own) {
+                    block.success = *success;
+                }
+                self.carry_out(plan);
+                Ok(None)
+            }
+        }
+    }
+
+    fn switch(
+        &mut self,
+        turn: &mut Turn,
+        scope: Option<DispatchGroup>,
+        breaker: Breaker,
+        by: String,
+        reply: Reply<Breaker>,
+    ) {
+        let (target, before) = match &scope {
+            None => ("breaker".to_string(), self.breaker.clone()),
+            Some(group) => match self.group_breakers.get(group) {
+                Some(breaker) => (format!("breaker of {group}"), breaker.clone()),
+                None => {
+                    let _ = reply.send(Err(EngineError::NoGroup(group.to_string())));
+                    return;
+                }
+            },
+        };
+        let text = |b: &Breaker| serde_json::to_string(b).unwrap_or_default();
+        turn.audit.push(AuditEntry {
+            who: by,
+            verb: if breaker.off { "breaker off" } else { "breaker on" }.into(),
+            target,
+            why: breaker.why.clone(),
+            before: Some(text(&before)),
+            after: Some(text(&breaker)),
+        });
+        match scope {
+            None => {
+                self.breaker = breaker.clone();
+                turn.breaker = Some(breaker.clone());
+            }
+            Some(group) => {
+                self.group_breakers.insert(group.clone(), breaker.clone());
+                turn.groups.push(GroupWrite { breaker: Some(breaker.clone()), ..GroupWrite::of(group) });
+            }
+        }
+        turn.hold = true;
+        turn.acts.reply(reply, breaker);
+    }
+
+    fn heartbeat(
+        &mut self,
+        turn: &mut Turn,
+        session: SessionId,
+        received: u64,
+        held: &[(StepId, u32)],
+        reply: Reply<Vec<(StepId, u32)>>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let Some(live) = self.sessions.get_mut(session) else {
+            let _ = reply.send(Err(EngineError::NoSession));
+            return Ok(());
+        };
+        live.session.lease_ends_at = now + limits::SESSION_LEASE;
+        // What was handed out and arrived, but is not named, is lost; what is named but not held is to be dropped.
+        let named: HashMap<StepId, u32> = held.iter().copied().collect();
+        let lost: Vec<StepId> = live
+            .held
+            .iter()
+            .filter(|(id, (attempt, number))| *number <= received && named.get(id) != Some(attempt))
+            .map(|(id, _)| *id)
+            .collect();
+        let revoked = held.iter().filter(|(id, attempt)| live.held.get(id).is_none_or(|(a, _)| a != attempt)).copied();
+        let revoked: Vec<(StepId, u32)> = revoked.collect();
+        for id in lost {
+            self.take_back(turn, session, id)?;
+        }
+        turn.acts.reply(reply, revoked);
+        Ok(())
+    }
+
+    fn leave(
+        &mut self,
+        turn: &mut Turn,
+        session: SessionId,
+        give_back: bool,
+        reply: Reply<()>,
+        now: Timestamp,
+    ) -> Result<()> {
+        if let Some(live) = self.sessions.get_mut(session) {
+            live.leaving = true;
+            if give_back {
+                let held: Vec<StepId> = live.held.keys().copied().collect();
+                for id in held {
+                    self.give_back(session, id)?;
+                }
+                self.put_session(turn, session, Some(now));
+                self.sessions.remove(session);
+            }
+            self.want();
+        }
+        turn.acts.reply(reply, ());
+        Ok(())
+    }
+
+    /// A step comes back from a session that stops in good order, at no cost.
+    fn give_back(&mut self, session: SessionId, id: StepId) -> Result<()> {
+        self.sessions.took_back(session, id);
+        if self.bring(id)? && self.board.step(id).is_some_and(|s| s.is_held() && s.session == Some(session)) {
+            let given = model::Move::new(id, model::Event::GivenBack);
+            self.board
+                .apply(Effect::MoveStep(Box::new(given)))
+                .map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn put_session(&mut self, turn: &mut Turn, id: SessionId, ended_at: Option<Timestamp>) {
+        if let Some(live) = self.sessions.get(id) {
+            turn.sessions.push(SessionRow {
+                id,
+                node: self.row.id,
+                offer: SessionOffer { ..live.session.offer.clone() },
+                started_at: live.started_at,
+                lease_ends_at: live.session.lease_ends_at,
+                ended_at,
+            });
+        }
+    }
+
+    /// Windows follow what sessions offer; a new offer makes everything on disk worth another look.
+    pub(super) fn want(&mut self) {
+        if self.board.windows.want(self.sessions.wanted()) {
+            self.sources.restart();
+            self.timers.restart();
+            self.reopen_blocks();
+        }
+    }
+}
+
+fn brief(outcome: &Outcome) -> String {
+    let mut text = format!("{outcome:?}");
+    text.truncate(text.char_indices().nth(500).map_or(text.len(), |(i, _)| i));
+    text
+}
+
+/// Answer a request that cannot be looked at now.
+pub fn refuse(request: Request, problem: &StoreError) {
+    fn no<T>(reply: Reply<T>, problem: &StoreError) {
+        let _ = reply.send(Err(EngineError::Unavailable(problem.clone())));
+    }
+    match request {
+        Request::Create { reply, .. } => no(reply, problem),
+        Request::Operate { reply, .. } => no(reply, problem),
+        Request::Breaker { reply, .. } => no(reply, problem),
+        Request::Join { reply, .. } => no(reply, problem),
+        Request::Reports { reply, .. } => no(reply, problem),
+        Request::Heartbeat { reply, .. } => no(reply, problem),
+        Request::Leave { reply, .. } => no(reply, problem),
+        Request::Tick { reply, .. } => no(reply, problem),
+        Request::Stop { reply } => no(reply, problem),
+        Request::Committed { .. } | Request::Store(_) => {}
+    }
+}

@@ -1,0 +1,210 @@
+//! Housekeeping within a turn: lapsed sessions, old claims, leases, the watch over groups, and recovery.
+
+use super::node::{Node, Turn};
+use super::refill::Sources;
+use super::timers::Timers;
+use model::{DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
+use rules::board::{Board, Opened};
+use rules::recover;
+use rules::settle::load_summary;
+use std::time::Duration;
+use store::{Alert, ClaimLog, Found, Result, StoreError};
+use tracing::{info, warn};
+
+/// How often groups are looked at for lack of progress.
+const WATCH_EVERY: Duration = Duration::from_secs(60);
+
+impl Node {
+    pub(super) fn keep_house(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
+        for id in self.book.aged(now) {
+            // Touching the step writes its row, and the log no longer has to speak for it.
+            self.board.edit(id, |_, _| {});
+        }
+        if now >= self.renewed_at + limits::RENEW_EVERY {
+            self.renewed_at = now;
+            turn.renew = true;
+        }
+        if now >= self.watched_at + WATCH_EVERY {
+            self.watched_at = now;
+            self.watch_groups(turn, now)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_back_lapsed(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
+        for session in self.sessions.lapsed(now) {
+            let held: Vec<StepId> =
+                self.sessions.get(session).map(|l| l.held.keys().copied().collect()).unwrap_or_default();
+            warn!(%session, steps = held.len(), "a session's lease ran out");
+            for id in held {
+                self.take_back(turn, session, id)?;
+            }
+            self.put_session(turn, session, Some(now));
+            self.sessions.remove(session);
+            self.want();
+        }
+        Ok(())
+    }
+
+    /// A step is lost with its session.
+    pub(super) fn take_back(&mut self, _turn: &mut Turn, session: SessionId, id: StepId) -> Result<()> {
+        self.sessions.took_back(session, id);
+        if !self.bring(id)? {
+            return Ok(());
+        }
+        let step = self.board.step(id).expect("it was just brought");
+        if step.session != Some(session) {
+            return Ok(());
+        }
+        let children = step.child_block.and_then(|b| self.board.block(b));
+        if let Some(effect) = recover::decide(step, children) {
+            self.board.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        }
+        Ok(())
+    }
+
+    /// A group that has work that could run, and has ended nothing for long, is told; it is untold when it moves again.
+    fn watch_groups(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
+        let groups: Vec<DispatchGroup> = self.lease.groups.iter().map(|(g, _)| g.clone()).collect();
+        for group in groups {
+            let off = self.breaker.is_off(now) || self.group_breakers.get(&group).is_some_and(|b| b.is_off(now));
+            let quiet = self.last_end.get(&group).is_some_and(|at| now.since(*at) >= limits::NO_PROGRESS);
+            let oldest = if quiet && !off { self.store.oldest_ready(&group)? } else { None };
+            let stuck = oldest.is_some_and(|at| now.since(at) >= limits::NO_PROGRESS);
+            if stuck == self.alerted.contains(&group) {
+                continue;
+            }
+            let minutes = limits::NO_PROGRESS.as_secs() / 60;
+            let message = format!("a ready step has waited, and no step has ended, for over {minutes} minutes");
+            if stuck {
+                warn!(dispatch_group = %group, "{message}");
+                self.alerted.insert(group.clone());
+            } else {
+                self.alerted.remove(&group);
+            }
+            turn.alerts.push(Alert {
+                entity: "dispatch_group",
+                entity_id: group.to_string(),
+                reason: "group_no_progress".into(),
+                severity: "critical",
+                message,
+                open: stuck,
+            });
+        }
+        Ok(())
+    }
+
+    /// Read what a node must know from the store: at the start, and after a commit that failed.
+    pub(super) fn recover(&mut self) -> Result<()> {
+        let found = self.store.recover(&self.lease)?;
+        self.board = Board::at(self.store.now());
+        self.board.windows.want(self.sessions.wanted());
+        self.sessions.forget_held();
+        self.sources = Sources::default();
+        self.timers = Timers::default();
+        self.book = Default::default();
+        self.book.continue_after(found.last_claim);
+        self.ticks.continue_after(found.last_tick);
+        self.breaker = found.breaker.clone();
+        self.group_breakers = found.groups.iter().map(|g| (g.dispatch_group.clone(), g.breaker.clone())).collect();
+        self.next_root = found.next_root;
+        self.adopt(found)
+    }
+
+    fn adopt(&mut self, found: Found) -> Result<()> {
+        let opened: Vec<Opened> = found.blocks.iter().flat_map(openings).collect();
+        for block in found.blocks {
+            self.board.load_block(block);
+        }
+        for opened in opened {
+            self.sources.open(opened, 0);
+        }
+        let mut lost = 0;
+        for claim in found.claims {
+            lost += self.adopt_claims(claim)?;
+        }
+        for step in found.held {
+            let (id, session, attempt) = (step.id, step.session, step.attempt);
+            self.load_with_block(step)?;
+            lost += self.keep_or_lose(id, session, attempt)?;
+        }
+        if lost > 0 {
+            info!(steps = lost, "took back steps whose worker is gone");
+        }
+        Ok(())
+    }
+
+    /// Claims that only the log knows: what it says is newer than the step's row.
+    fn adopt_claims(&mut self, claim: ClaimLog) -> Result<u32> {
+        let mut lost = 0;
+        let mut logged = Vec::new();
+        for (id, attempt) in &claim.pairs {
+            let Some(row) = self.store.step(*id)? else { continue };
+            if row.state != State::Pending || row.attempt + 1 != *attempt {
+                continue;
+            }
+            let step = Step {
+                state: State::Running,
+                reason: None,
+                throttled: false,
+                wake_at: None,
+                attempt: *attempt,
+                session: Some(claim.session),
+                host: claim.host.clone(),
+                tick: Some(claim.tick),
+                dispatched_at: Some(claim.at),
+                started_at: Some(claim.at),
+                ..row
+            };
+            self.load_with_block(step)?;
+            logged.push(*id);
+            lost += self.keep_or_lose(*id, Some(claim.session), *attempt)?;
+        }
+        if logged.is_empty() {
+            self.book.drop_row(claim.id);
+        } else {
+            self.book.log(claim.id, claim.at, logged);
+        }
+        Ok(lost)
+    }
+
+    fn load_with_block(&mut self, step: Step) -> Result<()> {
+        for block in [step.block(), step.child_block].into_iter().flatten() {
+            load_summary(&mut self.board, &mut *self.store, block)?;
+        }
+        self.board.load_step(step);
+        Ok(())
+    }
+
+    /// A live session of this process keeps its step; any other has lost it.
+    fn keep_or_lose(&mut self, id: StepId, session: Option<SessionId>, attempt: u32) -> Result<u32> {
+        if let Some(session) = session
+            && self.sessions.get(session).is_some()
+        {
+            self.sessions.gave(session, id, attempt, 0);
+            return Ok(0);
+        }
+        let step = self.board.step(id).expect("it was just loaded");
+        let children = step.child_block.and_then(|b| self.board.block(b));
+        let Some(effect) = recover::decide(step, children) else { return Ok(0) };
+        self.board.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        Ok(1)
+    }
+
+    /// Every open block may have ready steps on disk that nobody wanted until now.
+    pub(super) fn reopen_blocks(&mut self) {
+        let opened: Vec<Opened> = self.board.blocks().flat_map(openings).collect();
+        for opened in opened {
+            self.sources.open(opened, 0);
+        }
+    }
+}
+
+/// Indexes of a block that may run now.
+fn openings(block: &model::Block) -> Vec<Opened> {
+    let at = [(StepKind::Default, block.current_index), (StepKind::Resolver, block.resolver_index)];
+    at.into_iter()
+        .filter(|(kind, index)| *index > 0 && block.live_at(*kind, *index) > 0)
+        .map(|(kind, index)| Opened { block: block.id, kind, index })
+        .collect()
+}

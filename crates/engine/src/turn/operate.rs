@@ -1,0 +1,219 @@
+//! What people do to single steps: forced moves and retries, fenced, audited, and previewed without a write.
+
+use super::node::{Node, Turn};
+use crate::EngineError;
+use crate::request::{Operated, Operation, Reply};
+use model::{Block, BlockId, Detail, Effect, Event, Move, State, Step, StepId, Timestamp, limits};
+use rules::board::Board;
+use rules::operator;
+use rules::settle::{Mode, Snapshot, settle};
+use store::{AuditEntry, Result, Store, StoreError};
+
+impl Node {
+    pub(super) fn operate(
+        &mut self,
+        turn: &mut Turn,
+        operation: Operation,
+        reply: Reply<Operated>,
+        now: Timestamp,
+    ) -> Result<()> {
+        if !self.bring(operation.step)? {
+            let _ = reply.send(Err(EngineError::NoStep(operation.step)));
+            return Ok(());
+        }
+        if operation.dry_run {
+            let _ = reply.send(self.preview(&operation, now)?);
+            return Ok(());
+        }
+        let before = self.board.step(operation.step).expect("it was just brought").state;
+        let moves = self.board.moves().len();
+        let outcome = match operation.verb {
+            Some(verb) => self.force(&operation, verb)?,
+            None => self.retry(&operation, now)?,
+        };
+        let replaced_by = match outcome {
+            Ok(replaced_by) => replaced_by,
+            Err(refused) => {
+                let _ = reply.send(Err(refused));
+                return Ok(());
+            }
+        };
+        let after = self.board.step(operation.step).expect("it is in hand").state;
+        turn.audit.push(AuditEntry {
+            who: operation.by,
+            verb: operation.verb.map_or("retry", |v| v.word()).into(),
+            target: format!("step {}", operation.step),
+            why: Some(operation.why),
+            before: Some(before.to_string()),
+            after: Some(replaced_by.map_or(after.to_string(), |id| format!("{after}, replaced by {id}"))),
+        });
+        let moves = self.board.moves()[moves..].iter().map(|m| (m.step, m.from, m.to)).collect();
+        let done = Operated { step: operation.step, from: before, to: after, replaced_by, moves };
+        turn.acts.reply(reply, done);
+        Ok(())
+    }
+
+    fn force(
+        &mut self,
+        operation: &Operation,
+        verb: operator::Verb,
+    ) -> Result<std::result::Result<Option<StepId>, EngineError>> {
+        let step = self.board.step(operation.step).expect("it was brought");
+        let held_by = step.session;
+        let children = step.child_block.and_then(|b| self.board.block(b));
+        let effect = match operator::decide(step, children, verb, &operation.why) {
+            Ok(effect) => effect,
+            Err(refused) => return Ok(Err(EngineError::refused(operation.step, refused))),
+        };
+        self.board.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        if let Some(session) = held_by {
+            self.sessions.took_back(session, operation.step);
+        }
+        Ok(Ok(None))
+    }
+
+    /// A new step takes the place of one that failed; steps cut off behind it are made anew with it.
+    fn retry(
+        &mut self,
+        operation: &Operation,
+        now: Timestamp,
+    ) -> Result<std::result::Result<Option<StepId>, EngineError>> {
+        let id = operation.step;
+        let step = self.board.step(id).expect("it was brought").clone();
+        let owner = match step.block().and_then(|b| self.board.block(b)).and_then(|b| b.owner) {
+            Some(owner) if self.bring(owner)? => self.board.step(owner).cloned(),
+            _ => None,
+        };
+        if let Err(refused) = operator::may_retry(&step, owner.as_ref()) {
+            return Ok(Err(EngineError::refused(id, refused)));
+        }
+        if step.child_block.and_then(|b| self.board.block(b)).is_some_and(|b| b.total() > 0) {
+            let why = "it has children, and running it again would make them again; create the tree anew".to_string();
+            return Ok(Err(EngineError::Refused { step: id, why }));
+        }
+        let mut again = vec![step.clone()];
+        if let Some(place) = step.place {
+            again.extend(self.store.cut_off(place.block, place.index, limits::SWEEP_PAGE)?);
+        }
+        let mut first = None;
+        for old in again {
+            let new = self.replace(&old, now)?;
+            first = first.or(Some(new));
+        }
+        if let Some(block) = step.block() {
+            self.board.edit_block(block, mend);
+        }
+        Ok(Ok(first))
+    }
+
+    fn replace(&mut self, old: &Step, now: Timestamp) -> Result<StepId> {
+        self.bring(old.id)?;
+        let detail = self.store.detail(old.id)?.unwrap_or_default();
+        let new = StepId::from_bytes(self.ids.row(now));
+        let wanted = Move {
+            detail: Detail { superseded_by: Some(new), ..Detail::default() },
+            ..Move::new(old.id, Event::Superseded)
+        };
+        self.board.apply(Effect::MoveStep(Box::new(wanted))).map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        let step = Step {
+            id: new,
+            state: if old.is_resolver() { State::NotRunnable } else { State::Pending },
+            reason: None,
+            child_block: None,
+            wake_at: None,
+            attempt: 0,
+            failed_attempts: 0,
+            lost_attempts: 0,
+            polls: 0,
+            session: None,
+            host: None,
+            tick: None,
+            created_at: now,
+            dispatched_at: None,
+            started_at: None,
+            completed_at: None,
+            version: 0,
+            ..old.clone()
+        };
+        let detail = Detail {
+            step_key: detail.step_key,
+            label: detail.label,
+            relatable_type: detail.relatable_type,
+            relatable_id: detail.relatable_id,
+            note: Some(format!("retries {}", old.id)),
+            ..Detail::default()
+        };
+        let number = self.turn_number;
+        self.insert(step, detail, number);
+        Ok(new)
+    }
+
+    /// What an operation would do, decided on a copy and thrown away.
+    fn preview(
+        &mut self,
+        operation: &Operation,
+        now: Timestamp,
+    ) -> Result<std::result::Result<Operated, EngineError>> {
+        let mut copy = Board::at(now);
+        let mut behind = Behind { board: &self.board, store: &mut *self.store };
+        let step = self.board.step(operation.step).expect("it was brought").clone();
+        for block in [step.block(), step.child_block].into_iter().flatten() {
+            if let Some(block) = behind.block(block)? {
+                copy.load_block(block);
+            }
+        }
+        copy.load_step(step.clone());
+        let children = step.child_block.and_then(|b| copy.block(b));
+        let effect = match operation.verb {
+            Some(verb) => match operator::decide(&step, children, verb, &operation.why) {
+                Ok(effect) => effect,
+                Err(refused) => return Ok(Err(EngineError::refused(step.id, refused))),
+            },
+            None => match operator::may_retry(&step, None) {
+                Ok(()) => Effect::MoveStep(Box::new(Move::new(step.id, Event::Superseded))),
+                Err(refused) => return Ok(Err(EngineError::refused(step.id, refused))),
+            },
+        };
+        copy.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        settle(&mut copy, &mut behind, Mode::FixedPoint)?;
+        let to = copy.step(step.id).expect("it is in hand").state;
+        let moves = copy.moves().iter().map(|m| (m.step, m.from, m.to)).collect();
+        Ok(Ok(Operated { step: step.id, from: step.state, to, replaced_by: None, moves }))
+    }
+}
+
+/// A block in which nothing failed any more is whole again.
+fn mend(block: &mut Block) {
+    if block.steps.failed_set() + block.steps.cancelled == 0 {
+        block.cut_at = None;
+        block.blame.clear();
+        // What was passed may hold a step again.
+        block.current_index = block.current_index.min(block.live.iter().position(|n| *n > 0).map_or(u32::MAX, |i| i as u32));
+    }
+}
+
+/// What lies behind a copy of the board: the board itself, then the store.
+struct Behind<'a> {
+    board: &'a Board,
+    store: &'a mut dyn Store,
+}
+
+impl Snapshot for Behind<'_> {
+    type Error = StoreError;
+    fn step(&mut self, id: StepId) -> Result<Option<Step>> {
+        match self.board.step(id) {
+            Some(step) => Ok(Some(step.clone())),
+            None => self.store.step(id),
+        }
+    }
+    fn block(&mut self, id: BlockId) -> Result<Option<Block>> {
+        match self.board.block(id) {
+            Some(block) => Ok(Some(block.clone())),
+            None => self.store.block(id),
+        }
+    }
+    fn unsettled(&mut self, block: BlockId, after: Option<(u32, StepId)>, limit: usize) -> Result<Vec<Step>> {
+        let rows = self.store.unsettled(block, after, limit)?;
+        Ok(rows.into_iter().map(|s| self.board.step(s.id).cloned().unwrap_or(s)).collect())
+    }
+}

@@ -1,0 +1,150 @@
+//! Turns what changed into rows to write: each row once, and a claim on this node as a line in the log.
+
+use super::act::Acts;
+use super::node::{Node, Turn};
+use model::{Detail, Event, State, Step, StepId, Timestamp, limits};
+use rules::board::{Changes, Moved, StepChange};
+use std::collections::{BTreeMap, HashMap};
+use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, StepWrite, TallyKey};
+
+impl Node {
+    /// The batch of this turn, what to do once it is durable, and the steps it changed.
+    pub(super) fn compose(&mut self, turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
+        let changes = self.board.take_changes();
+        let mut batch = Batch::new(self.lease.clone(), now);
+        batch.attempts = turn.attempts;
+        batch.attempts.extend(attempts(&changes, now));
+        batch.tallies = tallies(&changes);
+        if self.config.full_history {
+            batch.events = changes.moves.iter().map(event_row).collect();
+        }
+        let ids = changes.steps.iter().map(|(s, _)| s.id).collect();
+        self.write_steps(&mut batch, changes.steps, now);
+        for (block, change) in changes.blocks {
+            let expected = change.before.map(|_| block.version);
+            if let Some(version) = expected {
+                self.board.set_block_version(block.id, version + 1);
+            }
+            batch.blocks.push(BlockWrite { block, expected });
+        }
+        batch.claims_done = self.book.take_done();
+        batch.sessions = turn.sessions;
+        batch.groups = turn.groups;
+        batch.breaker = turn.breaker;
+        batch.audit = turn.audit;
+        batch.alerts = turn.alerts;
+        batch.next_root = turn.next_root.then_some(self.next_root);
+        batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
+        self.close_ticks(&mut batch, now);
+        (batch, turn.acts, ids)
+    }
+
+    fn write_steps(&mut self, batch: &mut Batch, steps: Vec<(Step, StepChange)>, now: Timestamp) {
+        let mut claims: BTreeMap<(model::SessionId, i64), Vec<(StepId, u32)>> = BTreeMap::new();
+        for (step, change) in steps {
+            let claimed = is_claim(&step, &change);
+            if claimed && !batch.dispatching.contains(&step.dispatch_group) {
+                batch.dispatching.push(step.dispatch_group.clone());
+            }
+            if let (true, Some(session), Some(_)) = (claimed, step.session, &change.before) {
+                claims.entry((session, step.tick.unwrap_or(0))).or_default().push((step.id, step.attempt));
+                continue;
+            }
+            let expected = change.before.map(|_| step.version);
+            if let Some(version) = expected {
+                self.book.settle(step.id);
+                self.board.set_version(step.id, version + 1);
+            }
+            batch.steps.push(StepWrite { step, expected, detail: change.detail });
+        }
+        for ((session, tick), pairs) in claims {
+            let id = self.book.next_id();
+            self.book.log(id, now, pairs.iter().map(|(s, _)| *s).collect());
+            batch.claims.push(ClaimLog { id, session, tick, at: now, host: None, pairs });
+        }
+    }
+
+    fn close_ticks(&mut self, batch: &mut Batch, now: Timestamp) {
+        let old = now - std::time::Duration::from_secs(1);
+        batch.ticks = self.ticks.close(old);
+        for tick in &batch.ticks {
+            batch.groups.push(store::GroupWrite {
+                current_tick: Some(tick.id),
+                last_tick_completed_at: Some(tick.completed_at),
+                last_selected_at: Some(now),
+                ..store::GroupWrite::of(tick.dispatch_group.clone())
+            });
+        }
+    }
+}
+
+/// Nothing but a claim happened to it: for a row that exists, the log can speak.
+fn is_claim(step: &Step, change: &StepChange) -> bool {
+    let only = |b: &Step| {
+        b.state == State::Pending
+            && b.attempt + 1 == step.attempt
+            && b.failed_attempts == step.failed_attempts
+            && b.lost_attempts == step.lost_attempts
+            && b.priority == step.priority
+            && b.child_block == step.child_block
+            && change.detail == Detail::default()
+    };
+    step.is_held() && step.session.is_some() && change.before.as_ref().is_none_or(only)
+}
+
+fn event_row(moved: &Moved) -> EventRow {
+    EventRow { step: moved.step, from: moved.from, event: moved.event, to: moved.to, attempt: moved.attempt }
+}
+
+/// How the counts of each sort of step change.
+fn tallies(changes: &Changes) -> Vec<(TallyKey, i64)> {
+    let mut deltas: HashMap<TallyKey, i64> = HashMap::new();
+    for (step, change) in &changes.steps {
+        let after = TallyKey::of(step);
+        if let Some(before) = &change.before {
+            let before = TallyKey::of(before);
+            if before == after {
+                continue;
+            }
+            *deltas.entry(before).or_default() -= 1;
+        }
+        *deltas.entry(after).or_default() += 1;
+    }
+    let mut deltas: Vec<(TallyKey, i64)> = deltas.into_iter().filter(|(_, n)| *n != 0).collect();
+    deltas.sort_unstable();
+    deltas
+}
+
+/// Attempts that did not simply succeed.
+fn attempts(changes: &Changes, now: Timestamp) -> Vec<Attempt> {
+    let told = |e: Event| !matches!(e, Event::Dispatched | Event::Started | Event::Completed | Event::ChildrenCompleted);
+    let moves: Vec<&Moved> = changes
+        .moves
+        .iter()
+        .filter(|m| m.from.is_some_and(State::is_in_flight) && m.event.is_some_and(told))
+        .collect();
+    if moves.is_empty() {
+        return Vec::new();
+    }
+    let rows: HashMap<StepId, (&Step, &Detail)> = changes
+        .steps
+        .iter()
+        .filter_map(|(s, c)| c.before.as_ref().map(|b| (s.id, (b, &c.detail))))
+        .collect();
+    moves
+        .into_iter()
+        .filter_map(|m| {
+            let (before, detail) = rows.get(&m.step)?;
+            (!before.parked && before.is_held()).then(|| Attempt {
+                step: m.step,
+                attempt: m.attempt,
+                at: now,
+                session: before.session,
+                host: before.host.clone(),
+                started_at: before.started_at,
+                outcome: m.event.map_or("", |e| e.word()).into(),
+                message: detail.error_message.clone().or_else(|| detail.note.clone()),
+            })
+        })
+        .collect()
+}

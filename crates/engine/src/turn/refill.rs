@@ -1,0 +1,170 @@
+//! Brings ready steps from disk into the windows, as far as some session wants them and there is room.
+//!
+//! Why    a backlog of a million steps stays on disk; what is read once is read behind a cursor and not again.
+
+use model::{BlockId, DispatchGroup, Name, Priority, Step, StepId, StepKind, limits};
+use rules::board::{Board, Opened};
+use rules::settle::load_summary;
+use std::collections::{BTreeMap, VecDeque};
+use store::{Result, Store};
+
+/// Ready roots of one group, queue and priority.
+#[derive(Default)]
+struct Roots {
+    after: Option<StepId>,
+    /// Nothing is left behind the cursor.
+    empty: bool,
+    /// The last turn that left a step on disk here.
+    spilled_in: u64,
+}
+
+/// Ready steps of one index of a block.
+struct Opening {
+    opened: Opened,
+    after: Option<StepId>,
+    /// The last turn that left a step on disk here.
+    spilled_in: u64,
+}
+
+#[derive(Default)]
+pub struct Sources {
+    roots: BTreeMap<(DispatchGroup, Name, Priority), Roots>,
+    openings: VecDeque<Opening>,
+}
+
+impl Sources {
+    /// Everything must be looked at again: a new session wants what nobody wanted, or the board was dropped.
+    pub fn restart(&mut self) {
+        for roots in self.roots.values_mut() {
+            *roots = Roots::default();
+        }
+        self.openings.clear();
+    }
+
+    /// Whether a new root may go straight into its window: only if nothing older waits on disk.
+    pub fn admits(&mut self, step: &Step, board: &Board) -> bool {
+        if step.place.is_some() {
+            return board.windows.len() < limits::WINDOW_STEPS_MAX;
+        }
+        let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
+        let roots = self.roots.entry(key).or_default();
+        roots.empty && board.windows.len() < limits::WINDOW_STEPS_MAX
+    }
+
+    /// A new step stays on disk; its turn comes behind the cursor.
+    pub fn spill(&mut self, step: &Step, turn: u64) {
+        match step.place {
+            None => {
+                let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
+                let roots = self.roots.entry(key).or_default();
+                roots.empty = false;
+                roots.spilled_in = turn;
+                // Ids rise, so the cursor may only have to step back to just before this one.
+                let before = StepId::from_bytes((u128::from_be_bytes(*step.id.bytes()) - 1).to_be_bytes());
+                roots.after = roots.after.map(|after| after.min(before));
+            }
+            Some(place) => self.open(Opened { block: place.block, kind: step.kind, index: place.index }, turn),
+        }
+    }
+
+    /// An index may run; `spilled_in` is the turn that left steps of it on disk, or 0.
+    pub fn open(&mut self, opened: Opened, spilled_in: u64) {
+        match self.openings.iter_mut().rev().take(64).find(|o| o.opened == opened) {
+            Some(known) => {
+                known.spilled_in = known.spilled_in.max(spilled_in);
+            }
+            None => self.openings.push_back(Opening { opened, after: None, spilled_in }),
+        }
+    }
+
+    pub fn refill(&mut self, board: &mut Board, store: &mut dyn Store, groups: &[DispatchGroup], at: Commits) -> Result<()> {
+        self.refill_openings(board, store, at)?;
+        let queues = board.windows.wanted_queues();
+        for group in groups {
+            for queue in &queues {
+                for priority in [Priority::High, Priority::Normal] {
+                    self.refill_roots(board, store, (group, queue, priority), at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn refill_roots(
+        &mut self,
+        board: &mut Board,
+        store: &mut dyn Store,
+        (group, queue, priority): (&DispatchGroup, &Name, Priority),
+        at: Commits,
+    ) -> Result<()> {
+        let roots = self.roots.entry((group.clone(), queue.clone(), priority)).or_default();
+        if roots.empty || board.windows.len() >= limits::WINDOW_STEPS_MAX {
+            return Ok(());
+        }
+        let mine = |w: &&rules::board::Window| &w.key.dispatch_group == group && &w.key.queue == queue;
+        let waiting: usize = board.windows.iter().filter(mine).map(|w| w.ready.len()).sum();
+        if waiting >= limits::WINDOW_PAGE / 2 {
+            return Ok(());
+        }
+        let page = store.ready(group, queue, priority, roots.after, limits::WINDOW_PAGE)?;
+        if let Some(last) = page.last() {
+            roots.after = Some(last.id);
+        }
+        // A step spilled by a turn that is not durable yet cannot be seen; there may be more than this page.
+        roots.empty = page.len() < limits::WINDOW_PAGE && roots.spilled_in <= at.durable;
+        for step in page {
+            if board.windows.is_wanted(&step.queue, &step.action) {
+                board.load_step(step);
+            }
+        }
+        Ok(())
+    }
+
+    fn refill_openings(&mut self, board: &mut Board, store: &mut dyn Store, at: Commits) -> Result<()> {
+        let mut left = self.openings.len();
+        while left > 0 && board.windows.len() < limits::WINDOW_STEPS_MAX / 2 {
+            left -= 1;
+            let Some(mut opening) = self.openings.pop_front() else { break };
+            let Opened { block, kind, index } = opening.opened;
+            load_summary(board, store, block)?;
+            if !still_open(board, opening.opened) || all_in_hand(board, block, kind, index) {
+                continue;
+            }
+            let page = store.at_index(block, kind, index, opening.after, limits::WINDOW_PAGE)?;
+            let full = page.len() == limits::WINDOW_PAGE;
+            opening.after = page.last().map(|s| s.id).or(opening.after);
+            for step in page {
+                if board.windows.is_wanted(&step.queue, &step.action) {
+                    board.load_step(step);
+                }
+            }
+            // A step spilled by a turn that is not durable yet cannot be seen; look again when it is.
+            if full || opening.spilled_in > at.durable {
+                self.openings.push_back(opening);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which turn is durable; reads see nothing later.
+#[derive(Clone, Copy)]
+pub struct Commits {
+    pub durable: u64,
+}
+
+fn still_open(board: &Board, opened: Opened) -> bool {
+    board.block(opened.block).is_some_and(|b| {
+        let at = if opened.kind == StepKind::Resolver { b.resolver_index } else { b.current_index };
+        at == opened.index && b.live_at(opened.kind, opened.index) > 0
+    })
+}
+
+/// Every live step at the index is already in hand, so the disk has nothing to add.
+fn all_in_hand(board: &Board, block: BlockId, kind: StepKind, index: u32) -> bool {
+    let live = board.block(block).map_or(0, |b| b.live_at(kind, index)) as usize;
+    if board.n_children(block) < live {
+        return false;
+    }
+    board.children(block).filter(|s| s.kind == kind && s.index() == index && s.state.is_hot()).count() >= live
+}

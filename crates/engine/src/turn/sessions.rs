@@ -1,0 +1,75 @@
+//! Sessions of this node: what they offer, what they hold, and until when they are believed.
+
+use crate::request::Handed;
+use model::{Name, Session, SessionId, SessionOffer, StepId, Timestamp, limits};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use tokio::sync::mpsc;
+
+pub struct Live {
+    pub session: Session,
+    pub hand: mpsc::UnboundedSender<Handed>,
+    /// Takes no more work.
+    pub leaving: bool,
+    /// What it was given, with the attempt and the number of the hand-out.
+    pub held: HashMap<StepId, (u32, u64)>,
+    pub handed: u64,
+    pub started_at: Timestamp,
+}
+
+#[derive(Default)]
+pub struct Sessions {
+    live: BTreeMap<SessionId, Live>,
+}
+
+impl Sessions {
+    pub fn join(&mut self, id: SessionId, offer: SessionOffer, hand: mpsc::UnboundedSender<Handed>, now: Timestamp) {
+        let session = Session { id, offer, held: 0, lease_ends_at: now + limits::SESSION_LEASE };
+        let live = Live { session, hand, leaving: false, held: HashMap::new(), handed: 0, started_at: now };
+        self.live.insert(id, live);
+    }
+    pub fn get(&self, id: SessionId) -> Option<&Live> {
+        self.live.get(&id)
+    }
+    pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Live> {
+        self.live.get_mut(&id)
+    }
+    pub fn remove(&mut self, id: SessionId) -> Option<Live> {
+        self.live.remove(&id)
+    }
+    pub fn gave(&mut self, id: SessionId, step: StepId, attempt: u32, number: u64) {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.held.insert(step, (attempt, number));
+            live.session.held = live.held.len();
+        }
+    }
+    pub fn took_back(&mut self, id: SessionId, step: StepId) {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.held.remove(&step);
+            live.session.held = live.held.len();
+        }
+    }
+    pub fn forget_held(&mut self) {
+        for live in self.live.values_mut() {
+            live.held.clear();
+            live.session.held = 0;
+        }
+    }
+    /// Sessions that can take work now.
+    pub fn open(&self) -> Vec<Session> {
+        self.live.values().filter(|l| !l.leaving && l.session.free() > 0).map(|l| l.session.clone()).collect()
+    }
+    pub fn free(&self) -> usize {
+        self.live.values().filter(|l| !l.leaving).map(|l| l.session.free()).sum()
+    }
+    /// Every queue and action that some session takes.
+    pub fn wanted(&self) -> HashSet<(Name, Name)> {
+        let offers = self.live.values().filter(|l| !l.leaving).map(|l| &l.session.offer);
+        offers.flat_map(|o| o.queues.iter().flat_map(|q| o.actions.iter().map(|a| (q.clone(), a.clone())))).collect()
+    }
+    pub fn lapsed(&self, now: Timestamp) -> Vec<SessionId> {
+        self.live.values().filter(|l| l.session.lease_ends_at <= now).map(|l| l.session.id).collect()
+    }
+    pub fn next_lapse(&self) -> Option<Timestamp> {
+        self.live.values().map(|l| l.session.lease_ends_at).min()
+    }
+}

@@ -1,0 +1,72 @@
+//! An engine in this process on a SQLite file: the smallest whole thing.
+
+use engine::{Config, Engine, EngineError, EngineThread};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use store::sqlite::{Holder, SqliteStore};
+use store::{Clock, SystemClock};
+use worker::{Registry, Runner, RunnerConfig};
+
+/// How long jobs may go on after a stop was asked for.
+pub const GRACE: Duration = Duration::from_secs(20);
+
+pub struct LocalConfig {
+    pub engine: Config,
+    pub clock: Arc<dyn Clock>,
+    /// What this process does with the file, for whoever finds it taken.
+    pub doing: String,
+    pub url: Option<String>,
+}
+
+impl Default for LocalConfig {
+    fn default() -> Self {
+        let engine = Config { host: host_name().into(), ..Config::default() };
+        LocalConfig { engine, clock: Arc::new(SystemClock::default()), doing: "embed".into(), url: None }
+    }
+}
+
+pub struct Local {
+    pub engine: Engine,
+    thread: EngineThread,
+    runners: Vec<Runner>,
+    host: model::Name,
+    queues: Vec<model::Name>,
+}
+
+impl Local {
+    pub fn open(path: &Path, config: LocalConfig) -> Result<Local, EngineError> {
+        let LocalConfig { mut engine, clock, doing, url } = config;
+        let holder =
+            Holder { pid: std::process::id(), host: engine.host.to_string(), url: url.clone(), doing };
+        let store = SqliteStore::open(path, clock, holder)?;
+        engine.url = url;
+        let (host, queues) = (engine.host.clone(), engine.known_queues());
+        let (engine, thread) = Engine::start(Box::new(store), engine)?;
+        Ok(Local { engine, thread, runners: Vec::new(), host, queues })
+    }
+
+    /// Run jobs in this process, `concurrency` at once.
+    pub async fn run(&mut self, registry: Registry, concurrency: usize) -> Result<(), EngineError> {
+        let config = RunnerConfig { host: self.host.clone(), queues: self.queues.clone(), concurrency };
+        self.runners.push(Runner::start(self.engine.clone(), registry, config).await?);
+        Ok(())
+    }
+
+    /// Let jobs finish, give back the rest, and give the file free.
+    pub async fn stop(self, grace: Duration) -> Result<(), EngineError> {
+        for runner in self.runners {
+            runner.stop(grace).await;
+        }
+        let stopped = self.engine.stop().await;
+        let thread = self.thread;
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        stopped
+    }
+}
+
+/// The machine's own name, in lower case.
+pub fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+    name.map(|n| n.trim().to_lowercase()).filter(|n| !n.is_empty()).unwrap_or_else(|| "localhost".into())
+}

@@ -1,0 +1,230 @@
+//! What one turn writes, row by row, without the reasons.
+
+use crate::Lease;
+use model::{Block, Breaker, Detail, DispatchGroup, Event, Name, NodeId, SessionId, SessionOffer, State, Step, StepId, Timestamp};
+
+/// A step's row: new when `expected` is none, else only if its version is still that.
+#[derive(Debug, Clone)]
+pub struct StepWrite {
+    pub step: Step,
+    pub expected: Option<u64>,
+    pub detail: Detail,
+}
+
+#[derive(Debug, Clone)]
+pub struct BlockWrite {
+    pub block: Block,
+    pub expected: Option<u64>,
+}
+
+/// Claims of one session in one turn.
+#[derive(Debug, Clone)]
+pub struct ClaimLog {
+    pub id: i64,
+    pub session: SessionId,
+    pub tick: i64,
+    pub at: Timestamp,
+    pub host: Option<Name>,
+    pub pairs: Vec<(StepId, u32)>,
+}
+
+/// A sort of steps that is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TallyKey {
+    pub dispatch_group: DispatchGroup,
+    pub queue: Name,
+    pub action: Name,
+    pub host: Option<Name>,
+    pub state: State,
+    pub leaf: bool,
+    pub throttled: bool,
+}
+
+impl TallyKey {
+    pub fn of(step: &Step) -> TallyKey {
+        TallyKey {
+            dispatch_group: step.dispatch_group.clone(),
+            queue: step.queue.clone(),
+            action: step.action.clone(),
+            host: step.host.clone(),
+            state: step.state,
+            leaf: step.is_leaf(),
+            throttled: step.throttled,
+        }
+    }
+}
+
+/// An attempt that did not simply succeed.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    pub step: StepId,
+    pub attempt: u32,
+    pub at: Timestamp,
+    pub session: Option<SessionId>,
+    pub host: Option<Name>,
+    pub started_at: Option<Timestamp>,
+    pub outcome: String,
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct EventRow {
+    pub step: StepId,
+    pub from: Option<State>,
+    pub event: Option<Event>,
+    pub to: State,
+    pub attempt: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct SessionRow {
+    pub id: SessionId,
+    pub node: NodeId,
+    pub offer: SessionOffer,
+    pub started_at: Timestamp,
+    pub lease_ends_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeRow {
+    pub id: NodeId,
+    pub host: String,
+    pub pid: u32,
+    pub url: Option<String>,
+    pub version: String,
+    pub started_at: Timestamp,
+    pub seen_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// One second of a dispatch group's turns that did something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tick {
+    pub id: i64,
+    pub dispatch_group: DispatchGroup,
+    pub started_at: Timestamp,
+    pub completed_at: Timestamp,
+    pub duration_us: u64,
+    pub turns: u64,
+    /// The last phase that acted.
+    pub progress: usize,
+    pub steps_dispatched: u64,
+    /// Turns that reached `max_per_tick`, and those of them with ready steps left over.
+    pub capped: u64,
+    pub left_over: u64,
+    /// Rows moved and microseconds per phase.
+    pub phases: Vec<(String, u64, u64)>,
+}
+
+#[derive(Debug, Clone)]
+pub struct AuditEntry {
+    pub who: String,
+    pub verb: String,
+    pub target: String,
+    pub why: Option<String>,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alert {
+    pub entity: &'static str,
+    pub entity_id: String,
+    pub reason: String,
+    pub severity: &'static str,
+    pub message: String,
+    /// Opened or renewed; false closes it.
+    pub open: bool,
+}
+
+/// A change of one dispatch group's own row; `None` leaves a column as it is.
+#[derive(Debug, Clone)]
+pub struct GroupWrite {
+    pub dispatch_group: DispatchGroup,
+    pub breaker: Option<Breaker>,
+    pub lease_ends_at: Option<Timestamp>,
+    pub last_selected_at: Option<Timestamp>,
+    pub current_tick: Option<i64>,
+    pub last_tick_completed_at: Option<Timestamp>,
+}
+
+impl GroupWrite {
+    pub fn of(dispatch_group: DispatchGroup) -> GroupWrite {
+        GroupWrite {
+            dispatch_group,
+            breaker: None,
+            lease_ends_at: None,
+            last_selected_at: None,
+            current_tick: None,
+            last_tick_completed_at: None,
+        }
+    }
+}
+
+/// Everything one turn writes, in one transaction.
+#[derive(Debug)]
+pub struct Batch {
+    pub lease: Lease,
+    pub now: Timestamp,
+    pub steps: Vec<StepWrite>,
+    pub blocks: Vec<BlockWrite>,
+    pub claims: Vec<ClaimLog>,
+    /// Groups that hand out work in this batch; their breaker is read in the commit.
+    pub dispatching: Vec<DispatchGroup>,
+    /// Claim rows of which nothing is in flight any more.
+    pub claims_done: Vec<i64>,
+    pub tallies: Vec<(TallyKey, i64)>,
+    pub attempts: Vec<Attempt>,
+    pub events: Vec<EventRow>,
+    pub sessions: Vec<SessionRow>,
+    /// Renew the leases of the node, its groups and its sessions until then.
+    pub renew: Option<(Timestamp, Timestamp)>,
+    pub ticks: Vec<Tick>,
+    pub audit: Vec<AuditEntry>,
+    pub alerts: Vec<Alert>,
+    pub groups: Vec<GroupWrite>,
+    pub breaker: Option<Breaker>,
+    /// How many roots have been given a group round-robin.
+    pub next_root: Option<u64>,
+}
+
+impl Batch {
+    pub fn new(lease: Lease, now: Timestamp) -> Batch {
+        Batch {
+            lease,
+            now,
+            steps: Vec::new(),
+            blocks: Vec::new(),
+            claims: Vec::new(),
+            dispatching: Vec::new(),
+            claims_done: Vec::new(),
+            tallies: Vec::new(),
+            attempts: Vec::new(),
+            events: Vec::new(),
+            sessions: Vec::new(),
+            renew: None,
+            ticks: Vec::new(),
+            audit: Vec::new(),
+            alerts: Vec::new(),
+            groups: Vec::new(),
+            breaker: None,
+            next_root: None,
+        }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+            && self.blocks.is_empty()
+            && self.claims.is_empty()
+            && self.claims_done.is_empty()
+            && self.attempts.is_empty()
+            && self.sessions.is_empty()
+            && self.renew.is_none()
+            && self.ticks.is_empty()
+            && self.audit.is_empty()
+            && self.alerts.is_empty()
+            && self.groups.is_empty()
+            && self.breaker.is_none()
+            && self.next_root.is_none()
+    }
+}

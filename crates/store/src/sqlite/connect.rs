@@ -1,0 +1,47 @@
+//! Opens a connection the way Stepfast needs it: durable, bounded, and never with a library that is known to corrupt.
+
+use crate::{Result, StoreError};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// Libraries before this one can corrupt a database in WAL mode.
+const OLDEST_LIBRARY: i32 = 3_051_003;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenMode {
+    Writer,
+    Reader,
+}
+
+pub fn library_version() -> &'static str {
+    rusqlite::version()
+}
+
+pub fn open(path: &Path, mode: OpenMode) -> Result<Connection> {
+    if rusqlite::version_number() < OLDEST_LIBRARY {
+        let problem = format!("SQLite {} is too old; 3.51.3 or newer is needed", rusqlite::version());
+        return Err(StoreError::Refused(problem));
+    }
+    let flags = match mode {
+        OpenMode::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        OpenMode::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
+    };
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|e| StoreError::Down(format!("cannot open {}: {e}", path.display())))?;
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    if mode == OpenMode::Writer {
+        connection.execute_batch(
+            "pragma journal_mode = wal;
+             pragma synchronous = full;
+             pragma foreign_keys = on;
+             pragma wal_autocheckpoint = 4000;
+             pragma journal_size_limit = 67108864;
+             pragma cache_size = -16000;",
+        )?;
+    } else {
+        connection.execute_batch("pragma query_only = on; pragma cache_size = -8000;")?;
+    }
+    Ok(connection)
+}

@@ -1,0 +1,87 @@
+//! Forward-only migrations, each with the checksum it was applied with.
+
+use crate::{Result, StoreError};
+use model::Timestamp;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use sha2::{Digest, Sha256};
+
+const MIGRATIONS: [(&str, &str); 1] =
+    [("0001_steps", include_str!("../../sql/sqlite/migrations/0001_steps.sql"))];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MigrationState {
+    pub applied: usize,
+    pub known: usize,
+}
+
+fn checksum(sql: &str) -> String {
+    Sha256::digest(sql.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// How far a database is; an error when it is newer than this program or was changed by hand.
+pub fn state(connection: &Connection) -> Result<MigrationState> {
+    let exists: Option<i64> = connection
+        .query_row("select 1 from sqlite_schema where type = 'table' and name = 'migrations'", [], |r| r.get(0))
+        .optional()?;
+    if exists.is_none() {
+        return Ok(MigrationState { applied: 0, known: MIGRATIONS.len() });
+    }
+    let mut statement = connection.prepare("select name, checksum from migrations order by number")?;
+    let rows: Vec<(String, String)> =
+        statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    for (i, (name, sum)) in rows.iter().enumerate() {
+        let Some((known, sql)) = MIGRATIONS.get(i) else {
+            let problem = format!("the database has migration `{name}`, which this program does not know");
+            return Err(StoreError::Refused(format!("{problem}; use the newer version that wrote it")));
+        };
+        if name != known || *sum != checksum(sql) {
+            let problem = format!("migration `{name}` was applied with other content than this program has");
+            return Err(StoreError::Refused(format!("{problem}; restore a backup or use the version that wrote it")));
+        }
+    }
+    Ok(MigrationState { applied: rows.len(), known: MIGRATIONS.len() })
+}
+
+pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<MigrationState> {
+    let before = state(connection)?;
+    if before.applied == before.known {
+        return Ok(before);
+    }
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have migrated while this one waited for the write lock.
+    let before = state(&tx)?;
+    tx.execute_batch(
+        "create table if not exists migrations (number integer primary key, name text not null, checksum text not null,
+         applied_at integer not null)",
+    )?;
+    for (i, (name, sql)) in MIGRATIONS.iter().enumerate().skip(before.applied) {
+        tx.execute_batch(sql)?;
+        tx.execute(
+            "insert into migrations (number, name, checksum, applied_at) values (?1, ?2, ?3, ?4)",
+            params![i as i64 + 1, name, checksum(sql), now.0],
+        )?;
+    }
+    tx.commit()?;
+    state(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::{OpenMode, connect};
+
+    #[test]
+    fn it_runs_once_and_refuses_what_it_does_not_know() {
+        let mut connection = connect::open(":memory:".as_ref(), OpenMode::Writer).unwrap();
+        let done = migrate(&mut connection, Timestamp(1)).unwrap();
+        assert_eq!(done, MigrationState { applied: MIGRATIONS.len(), known: MIGRATIONS.len() });
+        assert_eq!(migrate(&mut connection, Timestamp(2)).unwrap(), done);
+        connection.execute("insert into migrations values (99, '0099_future', 'x', 0)", []).unwrap();
+        let refused = migrate(&mut connection, Timestamp(3)).unwrap_err().to_string();
+        assert!(refused.contains("does not know"), "{refused}");
+        connection.execute("delete from migrations where number = 99", []).unwrap();
+        connection.execute("update migrations set checksum = 'y' where number = 1", []).unwrap();
+        let refused = migrate(&mut connection, Timestamp(3)).unwrap_err().to_string();
+        assert!(refused.contains("other content"), "{refused}");
+    }
+}

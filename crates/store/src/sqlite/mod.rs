@@ -1,0 +1,17 @@
+//! SQLite: one writer thread with group commit, readers apart, one process that decides.
+
+mod browse;
+mod commit;
+mod connect;
+mod lock;
+mod migrate;
+mod read;
+mod rows;
+mod statements;
+mod writer;
+
+pub use browse::Browse;
+pub use connect::{OpenMode, library_version};
+pub use lock::{Holder, Lock};
+pub use migrate::{MigrationState, migrate, state as migration_state};
+pub use read::SqliteStore;

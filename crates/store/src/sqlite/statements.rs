@@ -1,0 +1,50 @@
+//! The index of every statement; a test prepares each of them on a migrated database.
+
+pub const INSERT_STEP: &str = include_str!("../../sql/portable/insert_step.sql");
+pub const WRITE_STEP: &str = include_str!("../../sql/portable/write_step.sql");
+pub const INSERT_BLOCK: &str = include_str!("../../sql/portable/insert_block.sql");
+pub const WRITE_BLOCK: &str = include_str!("../../sql/portable/write_block.sql");
+pub const ADD_TALLY: &str = include_str!("../../sql/portable/add_tally.sql");
+pub const READY_ROOTS: &str = include_str!("../../sql/portable/ready_roots.sql");
+pub const UNSETTLED_CHILDREN: &str = include_str!("../../sql/portable/unsettled_children.sql");
+pub const AT_INDEX: &str = include_str!("../../sql/portable/at_index.sql");
+pub const DUE: &str = include_str!("../../sql/portable/due.sql");
+
+/// What a rule needs of a step, in the order `rows::step` reads it.
+pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, \
+    state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
+    retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
+    arguments";
+
+/// What only people read, behind the step's columns.
+pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
+    note, superseded_by, was_throttled, was_notified, late_reports, seq";
+
+pub const BLOCK_COLUMNS: &str = "id, owner_id, home, success, depth, steps, resolvers, live, live_resolvers, current_index, \
+    resolver_index, cut_at, resolver_cut_at, wants_resolvers, blame, sweep_kind, sweep_event, sweep_above, sweep_index, \
+    sweep_id, touched, version";
+
+pub fn with_columns(sql: &str) -> String {
+    sql.replace("{columns}", STEP_COLUMNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::{OpenMode, connect, migrate};
+
+    #[test]
+    fn every_statement_prepares_and_names_its_parameters_in_order() {
+        let mut connection = connect::open(":memory:".as_ref(), OpenMode::Writer).unwrap();
+        migrate(&mut connection, model::Timestamp(0)).unwrap();
+        for sql in [
+            INSERT_STEP, WRITE_STEP, INSERT_BLOCK, WRITE_BLOCK, ADD_TALLY, READY_ROOTS, UNSETTLED_CHILDREN, AT_INDEX, DUE,
+        ] {
+            let sql = with_columns(sql);
+            let statement = connection.prepare(&sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));
+            for i in 1..=statement.parameter_count() {
+                assert_eq!(statement.parameter_name(i), Some(format!("${i}").as_str()), "order of parameters in\n{sql}");
+            }
+        }
+    }
+}

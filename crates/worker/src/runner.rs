@@ -1,0 +1,239 @@
+//! Runs jobs in this process: takes what the engine hands out, keeps the lease alive, and reports what came of it.
+//!
+//! Why    the heartbeat is the runner's, not the job's: a job that is slow is not a worker that is gone. A report that
+//!        could not be stored is kept and sent again; the attempt number makes that safe.
+
+use crate::Registry;
+use engine::{Engine, EngineError, ReportAnswer, SessionHandle};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use model::{Claim, Failure, Name, Outcome, Report, SessionOffer, StepId, limits};
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinHandle};
+use tracing::{debug, warn};
+
+/// How often a session says that it lives.
+const BEAT_EVERY: Duration = Duration::from_secs(4);
+/// Wait before a report that was not stored is sent again.
+const SEND_AGAIN: Duration = Duration::from_millis(200);
+/// Reports on their way at once; while they sync, others gather into the next.
+const REPORTS_AHEAD: usize = 3;
+const REPORTS_AT_ONCE: usize = 1_000;
+
+#[derive(Clone, Debug)]
+pub struct RunnerConfig {
+    pub host: Name,
+    pub queues: Vec<Name>,
+    /// Jobs that run at once.
+    pub concurrency: usize,
+}
+
+pub struct Runner {
+    stop: Option<oneshot::Sender<Duration>>,
+    task: JoinHandle<()>,
+}
+
+impl Runner {
+    pub async fn start(engine: Engine, registry: Registry, config: RunnerConfig) -> Result<Runner, EngineError> {
+        let offer = SessionOffer {
+            host: config.host,
+            queues: config.queues,
+            actions: registry.actions(),
+            capacity: config.concurrency.clamp(1, limits::SESSION_CAPACITY_MAX),
+        };
+        let session = engine.join(offer.clone()).await?;
+        let (stop, stopped) = oneshot::channel();
+        let desk = Desk::new(engine, registry, offer, session);
+        let task = tokio::spawn(desk.run(stopped));
+        Ok(Runner { stop: Some(stop), task })
+    }
+
+    /// Take no more work, let jobs finish for a while, and give back the rest at no cost.
+    pub async fn stop(mut self, grace: Duration) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(grace);
+        }
+        let _ = self.task.await;
+    }
+}
+
+type Finished = (StepId, u32, Outcome);
+type Sent = (Vec<Report>, Result<Vec<ReportAnswer>, EngineError>);
+
+struct Desk {
+    engine: Engine,
+    registry: Registry,
+    offer: SessionOffer,
+    session: SessionHandle,
+    received: u64,
+    running: HashMap<StepId, (u32, AbortHandle)>,
+    done: mpsc::UnboundedSender<Finished>,
+    finished: mpsc::UnboundedReceiver<Finished>,
+    unsent: Vec<Report>,
+    on_the_way: FuturesUnordered<BoxFuture<'static, Sent>>,
+}
+
+impl Desk {
+    fn new(engine: Engine, registry: Registry, offer: SessionOffer, session: SessionHandle) -> Desk {
+        let (done, finished) = mpsc::unbounded_channel();
+        Desk {
+            engine,
+            registry,
+            offer,
+            session,
+            received: 0,
+            running: HashMap::new(),
+            done,
+            finished,
+            unsent: Vec::new(),
+            on_the_way: FuturesUnordered::new(),
+        }
+    }
+
+    async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) {
+        let mut beat = tokio::time::interval(BEAT_EVERY);
+        let mut finished = Vec::with_capacity(REPORTS_AT_ONCE);
+        loop {
+            tokio::select! {
+                biased;
+                grace = &mut stopped => return self.wind_up(grace.unwrap_or_default()).await,
+                Some(handed) = self.session.work.recv() => {
+                    self.received = handed.number;
+                    handed.claims.into_iter().for_each(|claim| self.begin(claim));
+                }
+                Some(sent) = self.on_the_way.next(), if !self.on_the_way.is_empty() => self.sent(sent).await,
+                n = self.finished.recv_many(&mut finished, REPORTS_AT_ONCE), if self.on_the_way.len() < REPORTS_AHEAD => {
+                    if n > 0 {
+                        self.note(finished.drain(..));
+                        self.send();
+                    }
+                }
+                _ = beat.tick() => self.beat().await,
+            }
+        }
+    }
+
+    fn begin(&mut self, claim: Claim) {
+        debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
+        let (step, attempt, done) = (claim.step, claim.attempt, self.done.clone());
+        let Some(job) = self.registry.find(&claim.action) else {
+            let failure = Failure { message: format!("this worker has no action `{}`", claim.action), trace: None };
+            let _ = done.send((step, attempt, Outcome::Fail { failure, notify: true }));
+            return;
+        };
+        let task = tokio::spawn(async move {
+            let outcome = AssertUnwindSafe(async { job.run(claim).await }).catch_unwind().await;
+            let outcome = outcome.unwrap_or_else(|panic| panicked(&*panic));
+            let _ = done.send((step, attempt, outcome));
+        });
+        self.running.insert(step, (attempt, task.abort_handle()));
+    }
+
+    fn note(&mut self, finished: impl Iterator<Item = Finished>) {
+        let session = self.session.id;
+        for (step, attempt, outcome) in finished {
+            if self.running.get(&step).is_some_and(|(a, _)| *a == attempt) {
+                self.running.remove(&step);
+            }
+            self.unsent.push(Report { session, step, attempt, outcome });
+        }
+    }
+
+    fn send(&mut self) {
+        if self.unsent.is_empty() {
+            return;
+        }
+        let (engine, reports) = (self.engine.clone(), std::mem::take(&mut self.unsent));
+        self.on_the_way.push(Box::pin(async move {
+            let answer = engine.report(reports.clone()).await;
+            (reports, answer)
+        }));
+    }
+
+    async fn sent(&mut self, (reports, answer): Sent) {
+        match answer {
+            Ok(answers) => {
+                let late = answers.iter().filter(|a| **a == ReportAnswer::Late).count();
+                if late > 0 {
+                    warn!(target: "worker", late, "reports came too late and were not applied");
+                }
+            }
+            Err(EngineError::Stopping) => {}
+            Err(problem) => {
+                warn!(target: "worker", %problem, reports = reports.len(), "reports were not stored; sending again");
+                self.unsent.extend(reports);
+                tokio::time::sleep(SEND_AGAIN).await;
+                self.send();
+            }
+        }
+    }
+
+    async fn beat(&mut self) {
+        let mut held: Vec<(StepId, u32)> = self.running.iter().map(|(id, (attempt, _))| (*id, *attempt)).collect();
+        // What is finished and not stored yet is still held.
+        held.extend(self.unsent.iter().map(|r| (r.step, r.attempt)));
+        match self.engine.heartbeat(self.session.id, self.received, held).await {
+            Ok(revoked) => {
+                for (step, attempt) in revoked {
+                    if let Some((a, task)) = self.running.get(&step)
+                        && *a == attempt
+                    {
+                        task.abort();
+                        self.running.remove(&step);
+                    }
+                }
+            }
+            Err(EngineError::NoSession) => self.join_again().await,
+            Err(problem) => warn!(target: "worker", %problem, "a heartbeat was not taken"),
+        }
+    }
+
+    /// The engine believes this session dead: what it held is lost, and work goes on under a new one.
+    async fn join_again(&mut self) {
+        warn!(target: "worker", session = %self.session.id, "the session was given up; joining anew");
+        for (_, (_, task)) in self.running.drain() {
+            task.abort();
+        }
+        match self.engine.join(self.offer.clone()).await {
+            Ok(session) => {
+                self.session = session;
+                self.received = 0;
+            }
+            Err(problem) => warn!(target: "worker", %problem, "could not join"),
+        }
+    }
+
+    async fn wind_up(mut self, grace: Duration) {
+        let _ = self.engine.pause_session(self.session.id).await;
+        let end = tokio::time::sleep(grace);
+        tokio::pin!(end);
+        let mut finished = Vec::new();
+        while !self.running.is_empty() || !self.on_the_way.is_empty() || !self.unsent.is_empty() {
+            tokio::select! {
+                _ = &mut end => break,
+                Some(sent) = self.on_the_way.next(), if !self.on_the_way.is_empty() => self.sent(sent).await,
+                n = self.finished.recv_many(&mut finished, REPORTS_AT_ONCE) => {
+                    if n > 0 {
+                        self.note(finished.drain(..));
+                        self.send();
+                    }
+                }
+            }
+        }
+        for (_, (_, task)) in self.running.drain() {
+            task.abort();
+        }
+        let _ = self.engine.end_session(self.session.id).await;
+    }
+}
+
+/// A panic in a job is a failed attempt, not a dead worker.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    let message = format!("the job panicked: {}", text.unwrap_or_else(|| "without a message".into()));
+    Outcome::Retry { after: None, failure: Some(Failure { message, trace: None }) }
+}
