@@ -3,6 +3,7 @@
 mod browse;
 mod commit;
 mod connect;
+mod explain;
 mod lock;
 mod migrate;
 mod read;
@@ -11,6 +12,7 @@ mod statements;
 mod writer;
 
 pub use browse::Browse;
+pub use explain::Circumstances;
 pub use connect::{OpenMode, library_version};
 pub use lock::{Holder, Lock};
 pub use migrate::{MigrationState, migrate, state as migration_state};

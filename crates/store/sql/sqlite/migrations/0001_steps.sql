@@ -11,8 +11,11 @@ create table steps (
     block_id blob check (length(block_id) = 16),
     block_index integer not null check (block_index >= 1),
     child_block_id blob check (length(child_block_id) = 16),
-    state text not null check (state in ('not_runnable', 'pending', 'dispatched', 'running', 'polling', 'completed',
-        'skipped', 'cancelled', 'failed', 'stopped', 'timed_out', 'superseded')),
+    -- A chain, not a list: SQLite builds a table in memory for every statement that meets a list.
+    state text not null check (
+        state = 'completed' or state = 'pending' or state = 'running' or state = 'failed' or state = 'dispatched' or
+        state = 'skipped' or state = 'cancelled' or state = 'stopped' or state = 'not_runnable' or state = 'polling'
+        or state = 'timed_out' or state = 'superseded'),
     reason text,
     parked integer not null default 0,
     throttled integer not null default 0,
@@ -55,7 +58,8 @@ create index steps_ready on steps (dispatch_group, queue, priority, id)
 create index steps_wake on steps (wake_at, id) where wake_at is not null;
 create index steps_block on steps (block_id, block_index, id) where block_id is not null;
 create index steps_held on steps (session_id) where session_id is not null;
-create index steps_trouble on steps (state, id) where state in ('failed', 'stopped', 'timed_out', 'cancelled');
+create index steps_trouble on steps (state, id) 
+    where state = 'failed' or state = 'stopped' or state = 'timed_out' or state = 'cancelled';
 
 create table blocks (
     seq integer primary key,
