@@ -3,7 +3,7 @@
 
 use crate::request::{Dispatch, Request};
 use crate::turn::{How, Node};
-use crate::{Config, EngineError};
+use crate::{Config, EngineError, Stopwatch};
 use model::limits;
 use rules::settle::Mode;
 use std::collections::VecDeque;
@@ -15,12 +15,15 @@ use store::Store;
 
 /// Turns that may be decided and not yet durable. While one syncs, the next is decided.
 const TURNS_AHEAD: usize = 2;
-/// Wait after a failed commit before looking again.
+/// Wait after a failed commit before looking again, doubled for each further failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(250);
+const AFTER_FAILURE_MAX: Duration = Duration::from_secs(5);
 
 pub struct Decider {
     node: Node,
     waiting: VecDeque<Request>,
+    /// When the store failed, how long to leave it alone.
+    failed: Option<(Stopwatch, Duration)>,
 }
 
 impl Decider {
@@ -30,24 +33,29 @@ impl Decider {
         inbox: SyncSender<Request>,
         healthy: Arc<AtomicBool>,
     ) -> Result<Decider, EngineError> {
-        Ok(Decider { node: Node::new(store, config, inbox, healthy)?, waiting: VecDeque::new() })
+        Ok(Decider { node: Node::new(store, config, inbox, healthy)?, waiting: VecDeque::new(), failed: None })
     }
 
     pub fn run(&mut self, requests: Receiver<Request>) {
         loop {
-            let span = if self.waiting.is_empty() || self.node.is_full(TURNS_AHEAD) {
-                self.node.until_next()
-            } else {
-                Duration::ZERO
+            let span = match self.waiting.is_empty() || self.node.is_full(TURNS_AHEAD) {
+                _ if self.node.is_down() => Duration::ZERO,
+                false => Duration::ZERO,
+                true if self.node.is_by_hand() => Duration::from_secs(1),
+                true => self.node.until_next(),
             };
             match requests.recv_timeout(span) {
+                Ok(Request::Halt) => return,
                 Ok(request) => self.take(request),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             while self.waiting.len() < limits::REQUESTS_PER_TURN_MAX {
-                let Ok(request) = requests.try_recv() else { break };
-                self.take(request);
+                match requests.try_recv() {
+                    Ok(Request::Halt) => return,
+                    Ok(request) => self.take(request),
+                    Err(_) => break,
+                }
             }
             if self.node.is_down() {
                 self.wait_for_store(&requests);
@@ -74,7 +82,12 @@ impl Decider {
     /// Commits are noted at once; everything else waits for the next turn.
     fn take(&mut self, request: Request) {
         match request {
-            Request::Committed { turn, outcome } => self.node.committed(turn, outcome),
+            Request::Committed { turn, outcome } => {
+                if outcome.is_ok() {
+                    self.failed = None;
+                }
+                self.node.committed(turn, outcome);
+            }
             Request::Store(work) => self.node.with_store(work),
             other => self.waiting.push_back(other),
         }
@@ -116,16 +129,22 @@ impl Decider {
                 other => self.node.refuse(other),
             }
         }
-        if let Ok(request) = requests.recv_timeout(AFTER_FAILURE) {
-            self.take(request);
+        let (since, pause) = *self.failed.get_or_insert_with(|| (Stopwatch::start(), AFTER_FAILURE));
+        let left = pause.saturating_sub(since.elapsed());
+        if !left.is_zero() {
+            if let Ok(request) = requests.recv_timeout(left) {
+                self.take(request);
+            }
+            return;
         }
+        self.failed = Some((Stopwatch::start(), (pause * 2).min(AFTER_FAILURE_MAX)));
         self.node.look_again();
     }
 
     fn stop(&mut self, requests: &Receiver<Request>, reply: crate::request::Reply<()>) {
         let last = std::mem::take(&mut self.waiting);
-        let how = How { dispatch: Dispatch::RecordOnly, ..How::default() };
-        self.node.turn(last, how);
+        let mode = if self.node.is_by_hand() { Mode::EarlyReturn } else { Mode::FixedPoint };
+        self.node.turn(last, How { mode, dispatch: Dispatch::RecordOnly, ..How::default() });
         while self.node.is_full(1) {
             match requests.recv_timeout(Duration::from_secs(10)) {
                 Ok(Request::Committed { turn, outcome }) => self.node.committed(turn, outcome),

@@ -14,4 +14,6 @@ pub use error::EngineError;
 pub use handle::{Engine, EngineThread, SessionHandle};
 pub use ids::Ids;
 pub use request::{Created, Dispatch, Operated, Operation, ReportAnswer, TickReport};
+pub use rules::operator::Verb;
+pub use rules::why::Why;
 pub use stopwatch::Stopwatch;

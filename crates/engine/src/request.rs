@@ -76,6 +76,8 @@ pub enum Request {
     /// Run something against the store between turns.
     Store(Box<dyn FnOnce(&mut dyn store::Store) + Send>),
     Stop { reply: Reply<()> },
+    /// End at once, as a crash would: nothing is decided, written or given back.
+    Halt,
 }
 
 /// Work given to a session, numbered so that a heartbeat can say how far it has received.

@@ -13,6 +13,10 @@ impl Stopwatch {
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
+    /// The time until another watch was started; zero when that was before.
+    pub fn until(&self, later: Stopwatch) -> Duration {
+        later.0.saturating_duration_since(self.0)
+    }
     /// The time since the start or the last lap.
     pub fn lap(&mut self) -> Duration {
         let now = Stopwatch::start();

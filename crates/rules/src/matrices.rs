@@ -4,6 +4,7 @@
 //! F failed, S stopped, X cancelled, K skipped, N dormant. Each row also runs to its fixed point and must end alike.
 
 use crate::check::{BlockIds, Land, Tree, carry_out, parse, parse_with};
+use crate::operator::{self, Verb};
 use crate::settle::Mode;
 use model::{NewStep, Priority, State, Timestamp, limits};
 
@@ -235,6 +236,15 @@ fn a_resolved_step_completes_and_wakes_the_resolvers() {
 }
 
 #[test]
+fn a_resolver_that_fails_by_hand_wakes_no_other() {
+    let mut tree = parse("block\n  a\n  r1 resolver\n  r2 resolver");
+    let failed = operator::decide(tree.get("r1"), None, Verb::Fail, "by hand").unwrap();
+    tree.board.apply(failed).unwrap();
+    run_out(&mut tree, Mode::FixedPoint);
+    assert_eq!(tree.states(), "CFN");
+}
+
+#[test]
 fn what_has_ended_is_never_given_out_again() {
     for end in State::ALL.iter().filter(|s| s.is_terminal()) {
         let text = format!("lone {end:?}\nblock\n  a 1 {end:?}\n  b 1");
@@ -281,8 +291,9 @@ fn a_resolver_keeps_its_own_due_time() {
     ticks("block\n  a fails\n  r resolver after=60", "F N | F P | F P");
 }
 
+/// One block in two groups cannot even be asked for: creation refuses a group other than the block's.
 #[test]
-fn same_block_in_two_groups_does_not_mix() {
+fn two_groups_do_not_mix() {
     let mut tree = parse("a fails\n  c1\nb beta\n  c2");
     run_out(&mut tree, Mode::EarlyReturn);
     assert_eq!(tree.states(), "FFCC");
@@ -351,4 +362,21 @@ fn a_great_cascade_goes_by_pages() {
     }
     assert_eq!(tree.get("p").state, State::Failed, "the last page settles the parent too");
     assert_eq!(tree.given.concat(), "a");
+}
+
+/// The deepest tree falls and climbs within the bound on rounds, in one settling.
+#[test]
+fn the_deepest_tree_settles_at_once() {
+    let deep = limits::NESTING_MAX as usize;
+    let chain = |n: usize, state: &str| {
+        (0..n).map(|i| format!("{}s{i} {state}\n", " ".repeat(i))).collect::<String>()
+    };
+    let mut falling = parse(&chain(deep, "Pending").replacen("Pending", "Stopped", 1));
+    falling.settle(Mode::FixedPoint);
+    assert_eq!(falling.states(), format!("S{}", "X".repeat(deep - 1)));
+
+    let leaf = format!("{}leaf Failed", " ".repeat(deep - 1));
+    let mut climbing = parse(&(chain(deep - 1, "Running parked") + &leaf));
+    climbing.settle(Mode::FixedPoint);
+    assert_eq!(climbing.states(), "F".repeat(deep));
 }

@@ -1,27 +1,80 @@
 //! The `stepfast` command.
 
-fn main() -> anyhow::Result<()> {
-    let args: Vec<String> = std::env::args().collect();
-    let n: usize = args.get(1).map_or(100_000, |s| s.parse().unwrap());
-    let cap: usize = args.get(2).map_or(1000, |s| s.parse().unwrap());
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).init();
-    tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?.block_on(async {
-        let _ = std::fs::remove_dir_all("/tmp/sf-bench");
-        let mut local = stepfast::Local::open("/tmp/sf-bench/db".as_ref(), Default::default())?;
-        let watch = engine::Stopwatch::start();
-        for _ in 0..n / 1000 {
-            local.engine.create((0..1000).map(|_| stepfast::NewStep::of("noop")).collect()).await?;
+mod bench;
+mod cli;
+mod cmd;
+mod config;
+mod door;
+
+pub(crate) use stepfast::{Local, LocalConfig, host_name};
+
+use clap::Parser;
+use std::fmt;
+use std::process::ExitCode;
+
+/// Asked for something that is not done, with the reason.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
+/// The database or the server is not there.
+#[derive(Debug)]
+pub struct Unavailable(pub String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for Refused {}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for Unavailable {}
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    log_to_stderr();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build() {
+        Ok(runtime) => runtime,
+        Err(problem) => {
+            eprintln!("stepfast: cannot start: {problem}");
+            return ExitCode::from(4);
         }
-        println!("insert {:.0}/s", n as f64 / watch.elapsed().as_secs_f64());
-        let done = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let mut registry = stepfast::Registry::default();
-        let d = done.clone();
-        registry.job("noop", move |_: worker::Claim| { d.fetch_add(1, std::sync::atomic::Ordering::Relaxed); std::future::ready(worker::Outcome::Complete { response: None }) });
-        let watch = engine::Stopwatch::start();
-        local.run(registry, cap).await?;
-        while done.load(std::sync::atomic::Ordering::Relaxed) < n { tokio::time::sleep(std::time::Duration::from_millis(1)).await; }
-        println!("drain {:.0}/s", n as f64 / watch.elapsed().as_secs_f64());
-        local.stop(std::time::Duration::from_secs(5)).await?;
-        anyhow::Ok(())
-    })
+    };
+    match runtime.block_on(cmd::run(cli)) {
+        Ok(code) => code,
+        Err(problem) => {
+            eprintln!("stepfast: {problem:#}");
+            ExitCode::from(code_of(&problem))
+        }
+    }
+}
+
+/// One line a log entry, never through a buffer: what is logged survives the process.
+fn log_to_stderr() {
+    use std::io::IsTerminal;
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).with_ansi(ansi).init();
+}
+
+fn code_of(problem: &anyhow::Error) -> u8 {
+    use engine::EngineError as E;
+    use store::StoreError as S;
+    let engine = problem.downcast_ref::<E>();
+    let store = problem.downcast_ref::<S>().or(match engine {
+        Some(E::Unavailable(store)) => Some(store),
+        _ => None,
+    });
+    let unavailable = matches!(store, Some(S::Down(_) | S::Busy(_) | S::Lost { .. }))
+        || problem.is::<Unavailable>()
+        || matches!(engine, Some(E::Stopping));
+    match (unavailable, engine.is_some() || store.is_some() || problem.is::<Refused>()) {
+        (true, _) => 4,
+        (_, true) => 3,
+        _ => 1,
+    }
 }

@@ -9,6 +9,20 @@ pub struct StepWrite {
     pub step: Step,
     pub expected: Option<u64>,
     pub detail: Detail,
+    /// The row is still as it was inserted: pending, with no session and no due time.
+    pub untouched: bool,
+}
+
+impl StepWrite {
+    /// It ran once and completed, and nobody wrote its row in between.
+    pub fn is_plain_end(&self) -> bool {
+        let (s, d) = (&self.step, &self.detail);
+        self.untouched
+            && s.state == State::Completed
+            && s.reason.is_none()
+            && (s.failed_attempts, s.lost_attempts, s.polls) == (0, 0, 0)
+            && *d == Detail { response: d.response.clone(), ..Detail::default() }
+    }
 }
 
 #[derive(Debug, Clone)]

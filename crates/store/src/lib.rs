@@ -13,9 +13,11 @@ pub use batch::{
 pub use browse::{Filter, StepRow, Totals};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use error::StoreError;
+pub use sqlite::{Checkable, Checked, Finding, INVARIANTS};
 
 use model::{Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId, StepKind, Timestamp};
 use rules::settle::Snapshot;
+use serde::{Deserialize, Serialize};
 
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -45,6 +47,39 @@ pub struct Found {
     pub next_root: u64,
     pub last_tick: i64,
     pub last_claim: i64,
+}
+
+/// What leaves the live tables, by whole trees in which nothing happened since `before`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retention {
+    /// Move to the archive; attempts and history stay.
+    Archive { before: Timestamp },
+    /// Delete for good, with attempts and history: the archive, and unless `only_archive` the live tables; with `ticks`
+    /// also the tick records.
+    Purge { before: Timestamp, only_archive: bool, ticks: bool },
+}
+
+/// What one page of retention took away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retained {
+    pub trees: usize,
+    pub steps: usize,
+    pub blocks: usize,
+    pub ticks: usize,
+    /// Something may be left; the same call goes on behind it.
+    pub more: bool,
+}
+
+impl Retained {
+    /// Sum up pages; `more` is that of the last.
+    pub fn add(&mut self, page: &Retained) {
+        self.trees += page.trees;
+        self.steps += page.steps;
+        self.blocks += page.blocks;
+        self.ticks += page.ticks;
+        self.more = page.more;
+    }
 }
 
 /// The engine's side of a store. Reads see the last commit; `commit` answers through `done` in the order of the calls.
@@ -86,4 +121,6 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     /// After a failed commit nothing is taken until this is called.
     fn reset(&mut self);
     fn release(&mut self, lease: &Lease) -> Result<()>;
+    /// Take one page of settled trees away, to be repeated while it says `more`; a dry run counts all and writes nothing.
+    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained>;
 }

@@ -1,1 +1,5 @@
-//! placeholder
+//! An engine on a stage: a real store and the real turn, with simulated time and a worker that a test plays by hand.
+
+mod stage;
+
+pub use stage::{Stage, outcome_of};

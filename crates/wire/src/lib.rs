@@ -1,1 +1,31 @@
-//! placeholder
+//! The types Stepfast speaks over HTTP: plain, versioned by the path (`/v1`), and apart from the engine's own.
+//!
+//! Ids are UUIDs as text. Instants are RFC 3339 in UTC with microseconds. States are lower snake case.
+//!
+//! ```
+//! let body: wire::BreakerBody = serde_json::from_str(r#"{"off": true, "why": "deploy", "ttl_seconds": 600}"#)?;
+//! assert!(body.off);
+//! let problem = serde_json::from_str::<wire::BreakerBody>(r#"{"of": true}"#).unwrap_err();
+//! assert!(problem.to_string().contains("unknown field `of`"));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod alert;
+mod breaker;
+mod dashboard;
+mod group;
+mod node;
+mod operate;
+mod problem;
+mod step;
+mod tick;
+
+pub use alert::{AlertPage, AlertView, AuditPage, AuditView};
+pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
+pub use dashboard::{ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView};
+pub use group::{GroupPage, GroupView};
+pub use node::{NodePage, NodeView, SessionView};
+pub use operate::{MoveView, OperateBody, OperatedView};
+pub use problem::{Fault, Problem, ReadyView};
+pub use step::{AttemptView, ChildrenView, CreatedPage, CreatedView, EventView, StepPage, StepShow, StepView};
+pub use tick::{PhaseView, TickPage, TickView};

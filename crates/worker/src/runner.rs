@@ -209,6 +209,10 @@ impl Desk {
 
     async fn wind_up(mut self, grace: Duration) {
         let _ = self.engine.pause_session(self.session.id).await;
+        // What was handed out before the pause is run, not given back.
+        while let Ok(handed) = self.session.work.try_recv() {
+            handed.claims.into_iter().for_each(|claim| self.begin(claim));
+        }
         let end = tokio::time::sleep(grace);
         tokio::pin!(end);
         let mut finished = Vec::new();

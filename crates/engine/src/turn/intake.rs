@@ -41,7 +41,7 @@ impl Node {
                 ))));
                 Ok(())
             }
-            Request::Committed { .. } | Request::Store(_) | Request::Stop { .. } => Ok(()),
+            Request::Committed { .. } | Request::Store(_) | Request::Stop { .. } | Request::Halt => Ok(()),
         }
     }
 
@@ -408,6 +408,6 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::Leave { reply, .. } => no(reply, problem),
         Request::Tick { reply, .. } => no(reply, problem),
         Request::Stop { reply } => no(reply, problem),
-        Request::Committed { .. } | Request::Store(_) => {}
+        Request::Committed { .. } | Request::Store(_) | Request::Halt => {}
     }
 }

@@ -3,12 +3,12 @@
 use super::node::{Node, Turn};
 use super::refill::Sources;
 use super::timers::Timers;
-use model::{DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
+use model::{Breaker, DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
 use rules::recover;
 use rules::settle::load_summary;
 use std::time::Duration;
-use store::{Alert, ClaimLog, Found, Result, StoreError};
+use store::{Alert, AuditEntry, ClaimLog, Found, GroupWrite, Result, StoreError};
 use tracing::{info, warn};
 
 /// How often groups are looked at for lack of progress.
@@ -20,6 +20,7 @@ impl Node {
             // Touching the step writes its row, and the log no longer has to speak for it.
             self.board.edit(id, |_, _| {});
         }
+        self.end_breakers(turn, now);
         if now >= self.renewed_at + limits::RENEW_EVERY {
             self.renewed_at = now;
             turn.renew = true;
@@ -29,6 +30,29 @@ impl Node {
             self.watch_groups(turn, now)?;
         }
         Ok(())
+    }
+
+    /// A breaker whose time is over turns itself on, on record.
+    fn end_breakers(&mut self, turn: &mut Turn, now: Timestamp) {
+        let over = |b: &Breaker| b.off && b.until.is_some_and(|until| until <= now);
+        let entry = |target: String, b: &Breaker| AuditEntry {
+            who: "stepfast".into(),
+            verb: "breaker on".into(),
+            target,
+            why: Some("its time was over".into()),
+            before: serde_json::to_string(b).ok(),
+            after: None,
+        };
+        if over(&self.breaker) {
+            turn.audit.push(entry("breaker".into(), &self.breaker));
+            self.breaker = Breaker::default();
+            turn.breaker = Some(Breaker::default());
+        }
+        for (group, breaker) in self.group_breakers.iter_mut().filter(|(_, b)| over(b)) {
+            turn.audit.push(entry(format!("breaker of {group}"), breaker));
+            *breaker = Breaker::default();
+            turn.groups.push(GroupWrite { breaker: Some(Breaker::default()), ..GroupWrite::of(group.clone()) });
+        }
     }
 
     pub(super) fn take_back_lapsed(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
@@ -157,7 +181,7 @@ impl Node {
                 ..row
             };
             self.load_with_block(step)?;
-            logged.push(*id);
+            logged.push((*id, false));
             lost += self.keep_or_lose(*id, Some(claim.session), *attempt)?;
         }
         if logged.is_empty() {

@@ -178,9 +178,11 @@ impl Node {
         if self.again && !self.is_full(1) {
             return Duration::ZERO;
         }
+        // A due step waits for a free place; the report that frees one brings the turn that looks at it.
+        let can_run = self.sessions.free() > 0 && self.board.windows.len() < limits::WINDOW_STEPS_MAX;
         let at = [
             Some(self.renewed_at + limits::RENEW_EVERY),
-            self.timers.next_at(),
+            self.timers.next_at().filter(|_| can_run),
             self.book.next_at(),
             self.ticks.next_at(),
             self.sessions.next_lapse(),
@@ -378,6 +380,8 @@ impl Node {
             self.board.committed(&steps, &blocks);
         }
         self.board.trim(2 * limits::WINDOW_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
+        // What this commit left on disk can be seen now.
+        self.again |= self.sessions.free() > 0 && self.sources.is_waiting(&self.board);
     }
 
     /// What was decided cannot be trusted any more: drop it all and look again.

@@ -40,26 +40,30 @@ impl Node {
     }
 
     fn write_steps(&mut self, batch: &mut Batch, steps: Vec<(Step, StepChange)>, now: Timestamp) {
-        let mut claims: BTreeMap<(model::SessionId, i64), Vec<(StepId, u32)>> = BTreeMap::new();
+        let mut claims: BTreeMap<(model::SessionId, i64), Vec<(StepId, u32, bool)>> = BTreeMap::new();
         for (step, change) in steps {
             let claimed = is_claim(&step, &change);
             if claimed && !batch.dispatching.contains(&step.dispatch_group) {
                 batch.dispatching.push(step.dispatch_group.clone());
             }
-            if let (true, Some(session), Some(_)) = (claimed, step.session, &change.before) {
-                claims.entry((session, step.tick.unwrap_or(0))).or_default().push((step.id, step.attempt));
+            if let (true, Some(session), Some(before)) = (claimed, step.session, &change.before) {
+                let untouched = before.attempt == 0 && before.version == 0 && before.wake_at.is_none();
+                let mine = claims.entry((session, step.tick.unwrap_or(0))).or_default();
+                mine.push((step.id, step.attempt, untouched));
                 continue;
             }
             let expected = change.before.map(|_| step.version);
+            let mut untouched = false;
             if let Some(version) = expected {
-                self.book.settle(step.id);
+                untouched = self.book.settle(step.id);
                 self.board.set_version(step.id, version + 1);
             }
-            batch.steps.push(StepWrite { step, expected, detail: change.detail });
+            batch.steps.push(StepWrite { step, expected, detail: change.detail, untouched });
         }
         for ((session, tick), pairs) in claims {
             let id = self.book.next_id();
-            self.book.log(id, now, pairs.iter().map(|(s, _)| *s).collect());
+            self.book.log(id, now, pairs.iter().map(|(s, _, untouched)| (*s, *untouched)).collect());
+            let pairs = pairs.into_iter().map(|(s, attempt, _)| (s, attempt)).collect();
             batch.claims.push(ClaimLog { id, session, tick, at: now, host: None, pairs });
         }
     }

@@ -77,6 +77,12 @@ impl Sources {
         }
     }
 
+    /// Something on disk may be ready that some session takes.
+    pub fn is_waiting(&self, board: &Board) -> bool {
+        let wanted = board.windows.wanted_queues();
+        !self.openings.is_empty() || self.roots.iter().any(|((_, queue, _), r)| !r.empty && wanted.contains(queue))
+    }
+
     pub fn refill(&mut self, board: &mut Board, store: &mut dyn Store, groups: &[DispatchGroup], at: Commits) -> Result<()> {
         self.refill_openings(board, store, at)?;
         let queues = board.windows.wanted_queues();

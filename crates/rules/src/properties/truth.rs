@@ -21,6 +21,7 @@ pub fn check_changes(disk: &Disk, changes: &Changes) {
         assert!(!was.is_terminal() || [was, State::Superseded].contains(&step.state), "{was} -> {step:?}");
         assert!(!step.parked || (step.state == State::Running && step.session.is_none()), "{step:?}");
         assert_eq!(step.is_held(), step.session.is_some(), "{step:?}");
+        assert!(step.wake_at.is_none() || !(step.is_held() || step.state.is_terminal()), "{step:?}");
     }
     for (block, change) in &changes.blocks {
         assert_eq!(
@@ -64,6 +65,10 @@ pub fn check(world: &mut World) {
         }
     }
     for step in world.disk.steps.values() {
+        assert!(
+            step.state.is_hot() || named_cause_is_true(&world.disk, step),
+            "{step:?} names a cause that is not"
+        );
         let reasons = if step.state.is_terminal() { Vec::new() } else { why(step, &context(world, step)) };
         assert!(step.state.is_terminal() || !reasons.is_empty(), "lost work: {step:?}");
         for reason in reasons {
@@ -90,6 +95,34 @@ fn check_family(owner: &Step, block: &Block) {
         owner.parked || started == 0,
         "children run before the parent's job returned: {owner:?} {block:?}"
     );
+}
+
+/// What a row says brought it to its end did happen.
+fn named_cause_is_true(disk: &Disk, step: &Step) -> bool {
+    let block = step.block().map(|id| &disk.blocks[&id]);
+    let owner = block.and_then(|b| b.owner).map(|id| disk.steps[&id].state);
+    let below = step.child_block.map(|id| &disk.blocks[&id]);
+    let failed_below = below.map_or(0, |b| b.steps.failed_set() + b.resolvers.failed_set());
+    let cancelled_below = below.map_or(0, |b| b.steps.cancelled + b.resolvers.cancelled);
+    let over = |s: State| s.is_failed() || matches!(s, State::Cancelled | State::Superseded);
+    match step.reason {
+        Some(Reason::ParentFailed) => matches!(owner, Some(State::Failed | State::Superseded)),
+        Some(Reason::ParentSkipped) => matches!(owner, Some(State::Skipped | State::Completed)),
+        Some(Reason::ParentCancelled) => owner.is_some_and(|s| over(s) && s != State::Failed),
+        Some(Reason::PredecessorFailed) => {
+            let before = disk.kin[&step.block().unwrap()].range(..(step.index(), StepId::of(0)));
+            before.map(|(_, id)| &disk.steps[id]).any(|s| s.kind == step.kind && over(s.state))
+        }
+        Some(Reason::ChildrenFailed) => failed_below > 0,
+        Some(Reason::ChildrenCancelled) => {
+            cancelled_below > 0 || below.is_some_and(|b| b.success != Success::All)
+        }
+        // A resolver that slept on may be ended by hand later; a step may not.
+        None if step.state == State::Completed => below
+            .filter(|b| b.success == Success::All)
+            .is_none_or(|b| b.steps.failed_set() + b.steps.cancelled == 0),
+        _ => true,
+    }
 }
 
 fn takers<'a>(world: &'a World, step: &'a Step) -> impl Iterator<Item = &'a Session> {

@@ -60,6 +60,8 @@ pub struct World {
     pub everywhere: Breaker,
     /// Every change of the case as text, when it is asked for.
     pub told: String,
+    /// Events that moved some step.
+    pub seen: BTreeSet<Event>,
     history: History,
     lean: bool,
     land: Land,
@@ -77,6 +79,7 @@ impl World {
             breakers: groups.iter().map(|g| (g.clone(), Breaker::default())).collect(),
             everywhere: Breaker::default(),
             told: String::new(),
+            seen: BTreeSet::new(),
             history,
             lean: script.lean,
             land: Land { groups: groups.to_vec(), ..Land::default() },
@@ -334,6 +337,7 @@ impl World {
     fn commit(&mut self) {
         let changes = self.board.take_changes();
         truth::check_changes(&self.disk, &changes);
+        self.seen.extend(changes.moves.iter().filter_map(|moved| moved.event));
         if self.history == History::Told {
             writeln!(self.told, "{changes:?}").unwrap();
         }
@@ -357,8 +361,7 @@ impl World {
 
     /// A new process: what it must look at, what is held, and what is ready.
     fn crash(&mut self) {
-        let now = std::mem::take(&mut self.board).now;
-        self.board.now = now;
+        self.board = Board::at(self.board.now);
         self.disk.blocks.values().filter(|b| b.touched).for_each(|b| self.board.load_block(b.clone()));
         let hot: Vec<StepId> = self.disk.steps.values().filter(|s| s.state.is_hot()).map(|s| s.id).collect();
         hot.into_iter().for_each(|id| self.bring(id));
@@ -379,7 +382,8 @@ impl World {
                 return;
             }
         }
-        let left: Vec<&Step> = self.disk.steps.values().filter(|s| s.state.is_hot() && !self.sleeps(s)).collect();
+        let left: Vec<&Step> =
+            self.disk.steps.values().filter(|s| s.state.is_hot() && !self.sleeps(s)).collect();
         panic!("these never end: {left:#?}");
     }
 

@@ -75,7 +75,9 @@ fn micros(t: Option<Timestamp>) -> Option<i64> {
 fn write_steps(tx: &Connection, steps: &[StepWrite]) -> Result<()> {
     let mut insert = tx.prepare_cached(sql::INSERT_STEP)?;
     let mut update = tx.prepare_cached(sql::WRITE_STEP)?;
-    for StepWrite { step: s, expected, detail: d } in steps {
+    let mut end = tx.prepare_cached(sql::END_STEP)?;
+    for write in steps {
+        let StepWrite { step: s, expected, detail: d, .. } = write;
         let Some(expected) = expected else {
             let usual = Backoff::default();
             let backoff = (s.backoff != usual).then_some(&s.backoff);
@@ -91,14 +93,21 @@ fn write_steps(tx: &Connection, steps: &[StepWrite]) -> Result<()> {
             ])?;
             continue;
         };
-        let changed = update.execute(params![
+        let changed = if write.is_plain_end() {
+            end.execute(params![
+                s.attempt, s.host.as_deref(), s.tick, micros(s.dispatched_at), micros(s.started_at), micros(s.completed_at),
+                d.response.as_deref(), s.id.bytes(), *expected as i64
+            ])?
+        } else {
+            update.execute(params![
             s.state.word(), s.reason.map(|r| r.word()), s.parked, s.throttled, micros(s.wake_at), s.attempt,
             s.failed_attempts, s.lost_attempts, s.polls, s.priority.word(), s.child_block.as_ref().map(|b| b.bytes()),
             s.session.as_ref().map(|x| x.bytes()), s.host.as_deref(), s.tick, micros(s.dispatched_at), micros(s.started_at),
             micros(s.completed_at), d.response.as_deref(), d.error_message.as_deref(), d.error_stack_trace.as_deref(),
             d.note.as_deref(), d.superseded_by.as_ref().map(|x| x.bytes()), d.was_throttled, d.was_notified,
             d.late_reports.unwrap_or(0), s.id.bytes(), *expected as i64
-        ])?;
+            ])?
+        };
         if changed != 1 {
             return Err(StoreError::Lost { what: format!("step {}", s.id) });
         }

@@ -5,8 +5,10 @@ use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 
-const MIGRATIONS: [(&str, &str); 1] =
-    [("0001_steps", include_str!("../../sql/sqlite/migrations/0001_steps.sql"))];
+const MIGRATIONS: [(&str, &str); 2] = [
+    ("0001_steps", include_str!("../../sql/sqlite/migrations/0001_steps.sql")),
+    ("0002_archive", include_str!("../../sql/sqlite/migrations/0002_archive.sql")),
+];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationState {

@@ -1,17 +1,20 @@
 //! SQLite: one writer thread with group commit, readers apart, one process that decides.
 
 mod browse;
+mod check;
 mod commit;
 mod connect;
 mod explain;
 mod lock;
 mod migrate;
 mod read;
+mod retention;
 mod rows;
 mod statements;
 mod writer;
 
 pub use browse::Browse;
+pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use explain::Circumstances;
 pub use connect::{OpenMode, library_version};
 pub use lock::{Holder, Lock};

@@ -3,9 +3,9 @@
 use super::commit::{global_breaker, put_setting, read_breaker};
 use super::statements::{self as sql, with_columns};
 use super::writer::Writer;
-use super::{Holder, Lock, OpenMode, connect, migrate, rows};
+use super::{Holder, Lock, OpenMode, connect, migrate, retention, rows};
 use crate::batch::{ClaimLog, NodeRow, TallyKey};
-use crate::{Batch, Clock, Done, Found, Lease, Result, Store, StoreError};
+use crate::{Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError};
 use model::{
     Block, BlockId, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId, StepKind, Timestamp, limits,
 };
@@ -20,6 +20,8 @@ pub struct SqliteStore {
     reader: Connection,
     writer: Writer,
     lock: Lock,
+    /// How far the last page of retention came.
+    retained_to: std::cell::Cell<retention::Cursor>,
 }
 
 impl SqliteStore {
@@ -33,7 +35,7 @@ impl SqliteStore {
         let mut connection = connect::open(path, OpenMode::Writer)?;
         migrate(&mut connection, clock.now())?;
         let reader = connect::open(path, OpenMode::Reader)?;
-        Ok(SqliteStore { path: path.into(), clock, reader, writer: Writer::start(connection), lock })
+        Ok(SqliteStore { path: path.into(), clock, reader, writer: Writer::start(connection), lock, retained_to: Default::default() })
     }
 
     pub fn path(&self) -> &Path {
@@ -41,6 +43,16 @@ impl SqliteStore {
     }
     pub fn announce(&mut self, url: &str) -> Result<()> {
         self.lock.announce(url)
+    }
+    /// One page of retention between two turns; a dry run only reads, and counts everything at once.
+    pub fn retain(&self, what: Retention, dry_run: bool) -> Result<Retained> {
+        if dry_run {
+            return retention::preview(&self.reader, what);
+        }
+        let from = self.retained_to.get();
+        let (page, next) = self.writer.run(move |connection| retention::run(connection, what, from))?;
+        self.retained_to.set(next);
+        Ok(page)
     }
     fn many<P: Params>(&self, statement: &str, params: P) -> Result<Vec<Step>> {
         let mut statement = self.reader.prepare_cached(&with_columns(statement))?;
@@ -205,6 +217,10 @@ impl Store for SqliteStore {
             tx.commit()?;
             Ok(())
         })
+    }
+
+    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
+        SqliteStore::retain(self, what, dry_run)
     }
 }
 

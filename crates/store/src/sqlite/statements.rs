@@ -2,6 +2,7 @@
 
 pub const INSERT_STEP: &str = include_str!("../../sql/portable/insert_step.sql");
 pub const WRITE_STEP: &str = include_str!("../../sql/portable/write_step.sql");
+pub const END_STEP: &str = include_str!("../../sql/portable/end_step.sql");
 pub const INSERT_BLOCK: &str = include_str!("../../sql/portable/insert_block.sql");
 pub const WRITE_BLOCK: &str = include_str!("../../sql/portable/write_block.sql");
 pub const ADD_TALLY: &str = include_str!("../../sql/portable/add_tally.sql");
@@ -38,7 +39,7 @@ mod tests {
         let mut connection = connect::open(":memory:".as_ref(), OpenMode::Writer).unwrap();
         migrate(&mut connection, model::Timestamp(0)).unwrap();
         for sql in [
-            INSERT_STEP, WRITE_STEP, INSERT_BLOCK, WRITE_BLOCK, ADD_TALLY, READY_ROOTS, UNSETTLED_CHILDREN, AT_INDEX, DUE,
+            INSERT_STEP, WRITE_STEP, END_STEP, INSERT_BLOCK, WRITE_BLOCK, ADD_TALLY, READY_ROOTS, UNSETTLED_CHILDREN, AT_INDEX, DUE,
         ] {
             let sql = with_columns(sql);
             let statement = connection.prepare(&sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));

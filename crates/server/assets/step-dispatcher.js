@@ -1,0 +1,146 @@
+// Keeps the step dispatcher's page live: asks for the figures every three seconds and puts them in place as text.
+"use strict";
+
+(() => {
+  const EVERY_MS = 3000;
+  const byId = (id) => document.getElementById(id);
+  const told = (n) => Number(n).toLocaleString("en-US");
+  // An answer that was asked for before the switch was used must not put the switch back.
+  let asked = 0;
+  let discardUpTo = 0;
+  let timer = 0;
+
+  function make(tag, classes, ...children) {
+    const element = document.createElement(tag);
+    if (classes) element.className = classes;
+    element.append(...children);
+    return element;
+  }
+
+  const tinted = (tone, n) => `${tone} ${n === 0 ? "zero" : "some"}`.trim();
+  const cell = (n, tone) => make("td", `n ${tinted(tone, n)}`, told(n));
+  const rowHead = (text) => {
+    const head = make("th", "", text);
+    head.scope = "row";
+    return head;
+  };
+
+  function table(columns, rows) {
+    const heads = columns.map(([name, isNumber]) => make("th", isNumber ? "n" : "", name));
+    return make("table", "figures", make("thead", "", make("tr", "", ...heads)), make("tbody", "", ...rows));
+  }
+
+  function actions(rows) {
+    if (rows.length === 0) return make("p", "empty", "Nothing is running.");
+    const columns = [["Action", false], ["Running", true], ["Child running", true], ["Throttled", true], ["Dispatched", true]];
+    return table(columns, rows.map((row) => make("tr", "", rowHead(row.action), cell(row.running, "cyan"),
+      cell(row.child_running, "purple"), cell(row.throttled, "orange"), cell(row.dispatched, ""))));
+  }
+
+  function host(row, isOpen) {
+    const figures = [["Running", row.running, "cyan"], ["Child running", row.child_running, "purple"],
+      ["Throttled", row.throttled, "orange"], ["Dispatched", row.dispatched, ""],
+      ["Completed", row.completed, "green"], ["Failed", row.failed, "red"]];
+    const about = row.online ? `${row.sessions} online, room for ${told(row.capacity)}` : "offline";
+    const summary = make("summary", "", make("span", row.online ? "dot online" : "dot offline"),
+      make("span", "who", row.hostname), make("span", "aside", about));
+    const strip = make("dl", "strip", ...figures.map(([name, n, tone]) =>
+      make("div", "", make("dt", "", name), make("dd", tinted(tone, n), told(n)))));
+    const details = make("details", "", summary, strip, actions(row.actions));
+    details.dataset.host = row.hostname;
+    details.open = isOpen;
+    return details;
+  }
+
+  function hosts(rows) {
+    if (rows.length === 0) return [make("p", "empty", "No worker has connected yet.")];
+    const open = new Map();
+    document.querySelectorAll("#hosts details").forEach((d) => open.set(d.dataset.host, d.open));
+    return rows.map((row) => host(row, open.get(row.hostname) ?? rows.length === 1));
+  }
+
+  function groups(rows) {
+    const columns = [["Group", false], ["Pending", true], ["Running", true], ["Throttled", true], ["Completed", true],
+      ["Failed", true], ["Dispatch", false]];
+    const standing = (row) => (!row.owned ? "no owner" : row.can_dispatch_steps === true ? "on" : "off");
+    return table(columns, rows.map((row) => make("tr", "", rowHead(row.dispatch_group), cell(row.pending, ""),
+      cell(row.running, "cyan"), cell(row.throttled, "orange"), cell(row.completed, "green"), cell(row.failed, "red"),
+      make("td", "", standing(row)))));
+  }
+
+  function showSwitch(canDispatch) {
+    const isOn = canDispatch === true;
+    byId("switch").setAttribute("aria-checked", String(isOn));
+    byId("switch-text").textContent = isOn ? "Dispatch on" : "Dispatch off";
+  }
+
+  function show(view) {
+    document.querySelectorAll("#global [data-figure]").forEach((element) => {
+      const n = view.global[element.dataset.figure];
+      element.textContent = told(n);
+      element.classList.toggle("zero", n === 0);
+      element.classList.toggle("some", n !== 0);
+    });
+    showSwitch(view.can_dispatch_steps);
+    const light = view.safe_to_restart === true ? "safe" : view.breaker.off === true ? "draining" : "busy";
+    byId("restart").className = `light ${light}`;
+    byId("restart-text").textContent = view.words.restart;
+    byId("notice").textContent = view.words.breaker ?? "";
+    byId("notice").hidden = view.words.breaker === null;
+    byId("oldest").textContent = view.words.oldest ?? "nothing waits to start";
+    byId("actions").replaceChildren(actions(view.actions));
+    byId("hosts").replaceChildren(...hosts(view.hostnames));
+    byId("groups").replaceChildren(groups(view.dispatch_groups));
+    byId("updated").textContent = `${view.now.slice(0, 19).replace("T", " ")} UTC`;
+    document.documentElement.dataset.live = "yes";
+  }
+
+  function isLost(lost) {
+    byId("lost").hidden = !lost;
+    document.body.classList.toggle("old", lost);
+  }
+
+  async function refresh() {
+    clearTimeout(timer);
+    const mine = ++asked;
+    try {
+      const answer = await fetch("/step-dispatcher/api", { headers: { Accept: "application/json" }, cache: "no-store" });
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const view = await answer.json();
+      if (mine > discardUpTo) show(view);
+      isLost(false);
+    } catch {
+      isLost(true);
+    }
+    if (mine === asked) timer = setTimeout(refresh, EVERY_MS);
+  }
+
+  async function toggle() {
+    const button = byId("switch");
+    const enabled = button.getAttribute("aria-checked") !== "true";
+    button.disabled = true;
+    try {
+      const answer = await fetch("/step-dispatcher/toggle", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ enabled }),
+      });
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const set = await answer.json();
+      discardUpTo = asked;
+      showSwitch(set.can_dispatch_steps === true);
+    } catch {
+      isLost(true);
+    }
+    button.disabled = false;
+    refresh();
+  }
+
+  function start() {
+    byId("switch").addEventListener("click", toggle);
+    refresh();
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

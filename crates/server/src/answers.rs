@@ -1,0 +1,164 @@
+//! What people ask, answered from one reading connection: for the API, the pages and the command line alike.
+
+use crate::{convert, figures, words};
+use model::{BlockId, Breaker, DispatchGroup, StepId, Timestamp};
+use std::collections::HashMap;
+use store::sqlite::Browse;
+use store::{Filter, Result, StepRow};
+
+/// Rows read at once; payloads are large, so a long page is read in pieces.
+const ROWS_AT_ONCE: usize = 50;
+/// A page ends early, with a cursor, once its payloads are this large.
+const PAGE_BYTES_MAX: usize = 8 << 20;
+
+/// Up to `filter.limit` steps, newest first, and the cursor of the next page when there is one.
+pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
+    let mut filter = filter.clone();
+    let limit = filter.limit.max(1);
+    let mut parents = Parents::default();
+    let (mut steps, mut bytes, mut last) = (Vec::new(), 0, None);
+    loop {
+        // One row more than wanted tells whether there is a next page.
+        filter.limit = (limit + 1 - steps.len()).min(ROWS_AT_ONCE);
+        let rows = browse.steps(&filter)?;
+        let is_end = rows.len() < filter.limit;
+        for row in &rows {
+            if steps.len() == limit || bytes > PAGE_BYTES_MAX {
+                return Ok(wire::StepPage { steps, next: last.map(|seq: i64| seq.to_string()) });
+            }
+            bytes += weight(row);
+            steps.push(convert::step_view(row, parents.of(browse, row)?));
+            last = Some(row.seq);
+        }
+        if is_end {
+            return Ok(wire::StepPage { steps, next: None });
+        }
+        filter.after = last;
+    }
+}
+
+fn weight(row: &StepRow) -> usize {
+    let text = |t: &Option<String>| t.as_ref().map_or(0, String::len);
+    let detail = &row.detail;
+    row.step.arguments.len() + text(&detail.response) + text(&detail.error_message) + text(&detail.error_stack_trace)
+}
+
+/// Owners of blocks, asked for once.
+#[derive(Default)]
+struct Parents(HashMap<BlockId, Option<StepId>>);
+
+impl Parents {
+    fn of(&mut self, browse: &Browse, row: &StepRow) -> Result<Option<StepId>> {
+        let Some(block) = row.step.block() else { return Ok(None) };
+        if let Some(owner) = self.0.get(&block) {
+            return Ok(*owner);
+        }
+        let owner = browse.block(block)?.and_then(|b| b.owner);
+        self.0.insert(block, owner);
+        Ok(owner)
+    }
+}
+
+/// One step with all that is known about it.
+pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::StepShow>> {
+    let Some(row) = browse.step(id)? else { return Ok(None) };
+    let why = if row.step.state.is_terminal() {
+        Vec::new()
+    } else {
+        browse.why(&row, &browse.circumstances(now)?)?
+    };
+    let children = row.step.child_block.map(|b| browse.block(b)).transpose()?.flatten();
+    Ok(Some(wire::StepShow {
+        step: convert::step_view(&row, Parents::default().of(browse, &row)?),
+        why: why.iter().map(convert::why_sentence).collect(),
+        attempts: browse.attempts(id)?.iter().map(convert::attempt_view).collect(),
+        history: browse.history(id)?.iter().map(convert::event_view).collect(),
+        children: children.as_ref().map(convert::children_view),
+    }))
+}
+
+pub fn groups(browse: &Browse, now: Timestamp) -> Result<wire::GroupPage> {
+    let (totals, everywhere) = (browse.totals()?, browse.breaker()?);
+    let groups = browse.groups()?;
+    let view = |g: &model::GroupStatus| {
+        let steps = figures::group(&totals.tallies, g.dispatch_group.as_str());
+        convert::group_view(g, &everywhere, steps, now)
+    };
+    Ok(wire::GroupPage { groups: groups.iter().map(view).collect() })
+}
+
+pub fn breakers(browse: &Browse, now: Timestamp) -> Result<wire::BreakersView> {
+    let everywhere = convert::breaker_view(None, &browse.breaker()?, now);
+    let groups = browse.groups()?;
+    let view = |g: &model::GroupStatus| convert::breaker_view(Some(&g.dispatch_group), &g.breaker, now);
+    Ok(wire::BreakersView {
+        can_dispatch_steps: everywhere.can_dispatch_steps,
+        everywhere,
+        groups: groups.iter().map(view).collect(),
+    })
+}
+
+/// Whether a restart is safe, for everything or for one dispatch group; none when there is no such group.
+pub fn drain(browse: &Browse, scope: Option<&str>, now: Timestamp) -> Result<Option<wire::DrainView>> {
+    let everywhere = browse.breaker()?;
+    let (group, breaker): (Option<DispatchGroup>, Breaker) = match scope {
+        None => (None, everywhere),
+        Some(name) => {
+            let found = browse.groups()?.into_iter().find(|g| g.dispatch_group.as_str() == name);
+            let Some(found) = found else { return Ok(None) };
+            let holds = if everywhere.is_off(now) { everywhere } else { found.breaker };
+            (Some(found.dispatch_group), holds)
+        }
+    };
+    let in_flight = browse.in_flight(scope)?.max(0);
+    Ok(Some(wire::DrainView {
+        safe: breaker.is_off(now) && in_flight == 0,
+        in_flight,
+        dispatch_group: group.as_ref().map(|g| g.to_string()),
+        breaker: convert::breaker_view(group.as_ref(), &breaker, now),
+    }))
+}
+
+pub fn nodes(browse: &Browse, now: Timestamp) -> Result<wire::NodePage> {
+    let (groups, sessions) = (browse.groups()?, browse.sessions()?);
+    let nodes = browse.nodes()?;
+    Ok(wire::NodePage { nodes: nodes.iter().map(|n| convert::node_view(n, &groups, &sessions, now)).collect() })
+}
+
+pub fn ticks(browse: &Browse, dispatch_group: Option<&str>, limit: usize) -> Result<wire::TickPage> {
+    Ok(wire::TickPage { ticks: browse.ticks(dispatch_group, limit)?.iter().map(convert::tick_view).collect() })
+}
+
+pub fn alerts(browse: &Browse) -> Result<wire::AlertPage> {
+    Ok(wire::AlertPage { alerts: browse.alerts()?.iter().map(convert::alert_view).collect() })
+}
+
+pub fn audit(browse: &Browse, limit: usize) -> Result<wire::AuditPage> {
+    Ok(wire::AuditPage { audit: browse.audit(limit)?.iter().map(convert::audit_view).collect() })
+}
+
+/// Every figure of the page, from tallies.
+pub fn dashboard(browse: &Browse, host: &str, version: &str, now: Timestamp) -> Result<wire::DashboardView> {
+    let (totals, everywhere) = (browse.totals()?, browse.breaker()?);
+    let in_flight = browse.in_flight(None)?.max(0);
+    let mut actions = figures::actions(&totals.tallies);
+    let mut hostnames = figures::hosts(&totals.tallies, &browse.sessions()?, now);
+    let breaker = convert::breaker_view(None, &everywhere, now);
+    Ok(wire::DashboardView {
+        version: version.into(),
+        host: host.into(),
+        now: convert::instant(now),
+        can_dispatch_steps: breaker.can_dispatch_steps,
+        safe_to_restart: breaker.off && in_flight == 0,
+        in_flight,
+        words: words::dashboard(&breaker, in_flight, totals.oldest_pending.map(|at| now.since(at))),
+        breaker,
+        oldest_pending_at: totals.oldest_pending.map(convert::instant),
+        open_alerts: browse.alerts()?.len(),
+        global: figures::all(&totals.tallies),
+        left_out: figures::shorten(&mut actions) + figures::shorten(&mut hostnames),
+        actions,
+        hostnames,
+        dispatch_groups: figures::groups(&totals.tallies, &browse.groups()?, &everywhere, now),
+    })
+}

@@ -1,0 +1,20 @@
+//! Whether the process lives, and whether it can do its work.
+
+use crate::app::App;
+use crate::error::ApiError;
+use axum::Json;
+use axum::extract::State;
+use std::sync::Arc;
+
+pub async fn livez() -> &'static str {
+    "ok\n"
+}
+
+pub async fn readyz(State(app): State<Arc<App>>) -> Result<Json<wire::ReadyView>, ApiError> {
+    if !app.site.engine.is_healthy() {
+        return Err(ApiError::NotReady("the last commit did not go through; nothing new is accepted".into()));
+    }
+    let read = app.read_afresh().await;
+    read.map_err(|problem| ApiError::NotReady(format!("the database cannot be read: {problem}")))?;
+    Ok(Json(wire::ReadyView { ready: true }))
+}

@@ -1,0 +1,105 @@
+//! Steps: create, list, show.
+
+use crate::answers;
+use crate::app::App;
+use crate::convert;
+use crate::error::ApiError;
+use crate::extract::{Params, Posted, ThisStep, page_size};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use engine::EngineError;
+use model::NewStep;
+use serde::Deserialize;
+use std::fmt::Display;
+use std::str::FromStr;
+use std::sync::Arc;
+use store::Filter;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateSteps {
+    steps: Vec<NewStep>,
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Posted(body): Posted<CreateSteps>,
+) -> Result<(StatusCode, Json<wire::CreatedPage>), ApiError> {
+    let created = app.site.engine.create(body.steps).await?;
+    let page = wire::CreatedPage { steps: created.iter().map(convert::created_view).collect() };
+    Ok((StatusCode::CREATED, Json(page)))
+}
+
+/// The parameters of a list, as written.
+#[derive(Clone, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    pub state: Option<String>,
+    pub action: Option<String>,
+    pub queue: Option<String>,
+    pub dispatch_group: Option<String>,
+    pub step_key: Option<String>,
+    pub relatable_type: Option<String>,
+    pub relatable_id: Option<String>,
+    pub block_id: Option<String>,
+    pub limit: Option<usize>,
+    pub after: Option<String>,
+}
+
+impl Wanted {
+    /// The parameters that were given.
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let all = [
+            ("state", self.state.clone()),
+            ("action", self.action.clone()),
+            ("queue", self.queue.clone()),
+            ("dispatch_group", self.dispatch_group.clone()),
+            ("step_key", self.step_key.clone()),
+            ("relatable_type", self.relatable_type.clone()),
+            ("relatable_id", self.relatable_id.clone()),
+            ("block_id", self.block_id.clone()),
+            ("limit", self.limit.map(|n| n.to_string())),
+            ("after", self.after.clone()),
+        ];
+        all.into_iter().filter_map(|(name, value)| value.map(|v| (name, v))).collect()
+    }
+
+    pub fn filter(self) -> Result<Filter, ApiError> {
+        let states = self.state.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty());
+        Ok(Filter {
+            states: states.map(|word| read("state", word)).collect::<Result<_, _>>()?,
+            action: self.action,
+            queue: self.queue,
+            dispatch_group: self.dispatch_group,
+            step_key: self.step_key,
+            relatable_type: self.relatable_type,
+            relatable_id: self.relatable_id,
+            block: self.block_id.map(|text| read("block_id", &text)).transpose()?,
+            after: self.after.map(|text| read("after", &text)).transpose()?,
+            ascending: false,
+            limit: page_size(self.limit)?,
+        })
+    }
+}
+
+fn read<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, ApiError> {
+    text.parse().map_err(|problem| ApiError::BadRequest(format!("{name}: `{text}` is not understood: {problem}")))
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<wire::StepPage>, ApiError> {
+    let filter = wanted.filter()?;
+    Ok(Json(app.read(move |browse| answers::steps(browse, &filter)).await?))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    ThisStep(id): ThisStep,
+) -> Result<Json<wire::StepShow>, ApiError> {
+    let now = app.now();
+    let found = app.read(move |browse| answers::step(browse, id, now)).await?;
+    found.map(Json).ok_or(ApiError::Engine(EngineError::NoStep(id)))
+}

@@ -1,0 +1,36 @@
+//! What every request shares: the site, and connections to read with.
+
+use crate::Site;
+use crate::error::ApiError;
+use crate::readers::Readers;
+use model::Timestamp;
+use store::StoreError;
+use store::sqlite::Browse;
+
+pub struct App {
+    pub site: Site,
+    readers: Readers,
+}
+
+impl App {
+    pub fn new(site: Site) -> App {
+        let readers = Readers::new(site.database.clone());
+        App { site, readers }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.site.clock.now()
+    }
+
+    pub async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Browse) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        Ok(self.readers.read(work).await?)
+    }
+
+    /// Whether the file is still there and can be read, by a connection that has not seen it yet.
+    pub async fn read_afresh(&self) -> Result<(), StoreError> {
+        self.readers.try_open().await
+    }
+}

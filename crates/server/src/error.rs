@@ -1,0 +1,123 @@
+//! The one place where a refusal gets its HTTP status and its stable code.
+
+use axum::Json;
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use engine::EngineError;
+use model::Fault;
+use store::StoreError;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum ApiError {
+    #[error("the body is not JSON: {0}")]
+    Malformed(String),
+    /// The address or its parameters are not understood.
+    #[error("{0}")]
+    BadRequest(String),
+    #[error("the body is understood but cannot be carried out; see `faults`")]
+    Invalid(Vec<Fault>),
+    #[error("{0}")]
+    NotFound(String),
+    #[error("{0}")]
+    NotAllowed(String),
+    #[error("{0}")]
+    Forbidden(String),
+    #[error("the body is larger than {max} bytes; send less at once")]
+    TooLarge { max: usize },
+    #[error("the body must be JSON; send `Content-Type: application/json`")]
+    MediaType,
+    #[error("{0}")]
+    NotReady(String),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ApiError {
+    /// One fault in a body that could be read.
+    pub fn fault(field: &str, problem: impl Into<String>, fix: impl Into<String>) -> ApiError {
+        ApiError::Invalid(vec![Fault { field: field.into(), problem: problem.into(), fix: fix.into() }])
+    }
+
+    fn class(&self) -> (StatusCode, &'static str, &'static str) {
+        const UNAVAILABLE: (StatusCode, &str, &str) =
+            (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again later");
+        match self {
+            ApiError::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed_json", "Malformed JSON"),
+            ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, "invalid_request", "Invalid request"),
+            ApiError::Invalid(_) | ApiError::Engine(EngineError::Invalid(_) | EngineError::NoGroup(_)) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", "Invalid request")
+            }
+            ApiError::NotFound(_) | ApiError::Engine(EngineError::NoStep(_)) => {
+                (StatusCode::NOT_FOUND, "not_found", "Not found")
+            }
+            ApiError::NotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed"),
+            ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden", "Forbidden"),
+            ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "Too large"),
+            ApiError::MediaType => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported media type")
+            }
+            ApiError::Engine(EngineError::Refused { .. } | EngineError::NoSession) => {
+                (StatusCode::CONFLICT, "refused", "Refused")
+            }
+            ApiError::Store(StoreError::Corrupt { .. })
+            | ApiError::Engine(EngineError::Unavailable(StoreError::Corrupt { .. })) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
+            }
+            ApiError::NotReady(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_ready", "Not ready"),
+            ApiError::Engine(EngineError::Unavailable(_) | EngineError::Stopping) | ApiError::Store(_) => UNAVAILABLE,
+        }
+    }
+
+    fn faults(&self) -> Vec<wire::Fault> {
+        match self {
+            ApiError::Invalid(faults) | ApiError::Engine(EngineError::Invalid(faults)) => {
+                faults.iter().map(crate::convert::fault).collect()
+            }
+            ApiError::Engine(EngineError::NoGroup(_)) => vec![wire::Fault {
+                field: "dispatch_group".into(),
+                problem: self.to_string(),
+                fix: "name one that `GET /v1/groups` lists".into(),
+            }],
+            _ => Vec::new(),
+        }
+    }
+
+    fn problem(&self) -> wire::Problem {
+        let (status, code, title) = self.class();
+        wire::Problem {
+            kind: format!("urn:stepfast:problem:{code}"),
+            title: title.into(),
+            status: status.as_u16(),
+            detail: self.to_string(),
+            code: code.into(),
+            faults: self.faults(),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let (status, code, _) = self.class();
+        if status.is_server_error() {
+            tracing::warn!(target: "server", code, problem = %self, "a request was not answered: {self}");
+        }
+        let mut response = (status, Json(self.problem())).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+pub async fn no_such_page(uri: Uri) -> ApiError {
+    ApiError::NotFound(format!("there is nothing at {}", uri.path()))
+}
+
+pub async fn no_such_method(method: Method, uri: Uri) -> ApiError {
+    ApiError::NotAllowed(format!("{} does not answer {method}", uri.path()))
+}

@@ -1,0 +1,119 @@
+//! Reads what a request says, or says what is wrong with it.
+
+use crate::error::ApiError;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use model::{StepId, limits};
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+/// The largest body that is read.
+pub const BODY_BYTES_MAX: usize = 16 << 20;
+
+const _: () = assert!(BODY_BYTES_MAX >= 8 * limits::PAYLOAD_BYTES_MAX);
+
+/// A JSON body.
+pub struct Posted<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Posted<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let bytes = Bytes::from_request(request, state).await.map_err(|refused| match refused.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge { max: BODY_BYTES_MAX },
+            _ => ApiError::BadRequest(refused.body_text()),
+        })?;
+        serde_json::from_slice(&bytes).map(Posted).map_err(|problem| unreadable(&problem))
+    }
+}
+
+/// serde's words for JSON that goes deeper than it follows.
+const TOO_DEEP: &str = "recursion limit exceeded";
+
+/// The message of serde ends with line and column.
+fn unreadable(problem: &serde_json::Error) -> ApiError {
+    let text = problem.to_string();
+    if text.starts_with(TOO_DEEP) {
+        let fix = "create the upper levels first and name them as `parent_step_id`";
+        return ApiError::fault("body", format!("it is nested too deep to be read: {text}"), fix);
+    }
+    match problem.classify() {
+        Category::Data => ApiError::fault("body", text, "correct that field"),
+        _ => ApiError::Malformed(text),
+    }
+}
+
+/// The parameters behind the question mark; an unknown one is refused with those that are known.
+pub struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let read = Query::<T>::try_from_uri(&parts.uri);
+        read.map(|Query(params)| Params(params)).map_err(|refused| ApiError::BadRequest(refused.body_text()))
+    }
+}
+
+/// The step that the path names.
+pub struct ThisStep(pub StepId);
+
+impl<S: Send + Sync> FromRequestParts<S> for ThisStep {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        #[derive(serde::Deserialize)]
+        struct Named {
+            id: String,
+        }
+        let named = Path::<Named>::from_request_parts(parts, state).await;
+        let Path(Named { id }) = named.map_err(|refused| ApiError::BadRequest(refused.body_text()))?;
+        step_id(&id).map(ThisStep)
+    }
+}
+
+fn step_id(text: &str) -> Result<StepId, ApiError> {
+    text.parse().map_err(|_| ApiError::BadRequest(format!("`{text}` is not a step id; step ids are UUIDs")))
+}
+
+/// Rows of a list when a request does not say.
+const ROWS_DEFAULT: usize = 50;
+
+/// How many rows of a list are wanted.
+pub fn page_size(limit: Option<usize>) -> Result<usize, ApiError> {
+    let limit = limit.unwrap_or(ROWS_DEFAULT);
+    if (1..=limits::PAGE_ROWS_MAX).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(ApiError::BadRequest(format!("limit: {limit} is not between 1 and {}", limits::PAGE_ROWS_MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(body: &str) -> String {
+        match serde_json::from_str::<wire::BreakerBody>(body).map_err(|e| unreadable(&e)) {
+            Ok(_) => "ok".into(),
+            Err(ApiError::Invalid(faults)) => faults[0].to_string(),
+            Err(other) => other.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        assert_eq!(told("{\n  \"off\": tru"), "the body is not JSON: EOF while parsing a value at line 2 column 12");
+        assert!(told("{\"of\": true}").starts_with("body: unknown field `of`, expected one of `off`, `why`"));
+        assert!(told("{\"off\": 3}").contains("invalid type: integer `3`, expected a boolean at line 1 column 9"));
+    }
+
+    #[test]
+    fn a_tree_that_is_too_deep_is_refused_with_a_way_out() {
+        let body = "{\"children\":[".repeat(70);
+        let problem = serde_json::from_str::<model::NewStep>(&body).unwrap_err();
+        let ApiError::Invalid(faults) = unreadable(&problem) else { panic!("{problem}") };
+        assert!(faults[0].fix.contains("parent_step_id"));
+    }
+}

@@ -1,0 +1,52 @@
+//! A few connections for people's questions, used off the threads that answer requests.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use store::StoreError;
+use store::sqlite::Browse;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+/// Questions that are read at once; more wait.
+const READERS_MAX: usize = 4;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+pub struct Readers {
+    database: PathBuf,
+    idle: Arc<Mutex<Vec<Browse>>>,
+    places: Semaphore,
+}
+
+impl Readers {
+    pub fn new(database: PathBuf) -> Readers {
+        Readers { database, idle: Arc::default(), places: Semaphore::new(READERS_MAX) }
+    }
+
+    pub async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Browse) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let _place = self.places.acquire().await.map_err(|_| ended())?;
+        let (idle, database) = (self.idle.clone(), self.database.clone());
+        let task = spawn_blocking(move || {
+            let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let browse = kept.map_or_else(|| Browse::open(&database), Ok)?;
+            let found = work(&browse)?;
+            // A connection that failed is not kept: the next question opens the file anew.
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(browse);
+            Ok(found)
+        });
+        task.await.map_err(|_| ended())?
+    }
+
+    pub async fn try_open(&self) -> Result<()> {
+        let database = self.database.clone();
+        let task = spawn_blocking(move || Browse::open(&database)?.breaker().map(drop));
+        task.await.map_err(|_| ended())?
+    }
+}
+
+fn ended() -> StoreError {
+    StoreError::Down("a read ended before it had an answer".into())
+}

@@ -1,0 +1,18 @@
+//! The few files a page needs, built into the program.
+
+use crate::error::ApiError;
+use axum::extract::Path;
+use axum::http::header;
+use axum::response::IntoResponse;
+
+const FILES: [(&str, &str, &str); 3] = [
+    ("page.css", "text/css; charset=utf-8", include_str!("../../assets/page.css")),
+    ("step-dispatcher.js", "text/javascript; charset=utf-8", include_str!("../../assets/step-dispatcher.js")),
+    ("mark.svg", "image/svg+xml", include_str!("../../assets/mark.svg")),
+];
+
+pub async fn file(Path(name): Path<String>) -> Result<impl IntoResponse, ApiError> {
+    let found = FILES.iter().find(|(known, _, _)| *known == name);
+    let (_, kind, text) = found.ok_or_else(|| ApiError::NotFound(format!("there is no asset `{name}`")))?;
+    Ok(([(header::CONTENT_TYPE, *kind), (header::CACHE_CONTROL, "no-cache")], *text))
+}

@@ -1,0 +1,246 @@
+//! The step dispatcher's page: figures, breaker, hosts; and the two routes that keep it live.
+
+use super::layout::{Frame, page as framed};
+use crate::answers;
+use crate::app::App;
+use crate::convert;
+use crate::error::ApiError;
+use crate::extract::Posted;
+use crate::words::{clock, number};
+use axum::Json;
+use axum::extract::State;
+use maud::{Markup, html};
+use std::sync::Arc;
+use wire::{ActionFigures, DashboardView, Figures, GroupFigures, HostFigures};
+
+/// So many hosts are shown unfolded.
+const HOSTS_OPEN_MAX: usize = 2;
+/// Who switched, in the audit.
+const BY: &str = "dashboard";
+
+async fn figures(app: &App) -> Result<DashboardView, ApiError> {
+    let (now, host, version) = (app.now(), app.site.host.clone(), app.site.version);
+    app.read(move |browse| answers::dashboard(browse, &host, version, now)).await
+}
+
+pub async fn page(State(app): State<Arc<App>>) -> Result<Markup, ApiError> {
+    Ok(render(&figures(&app).await?))
+}
+
+pub async fn api(State(app): State<Arc<App>>) -> Result<Json<DashboardView>, ApiError> {
+    Ok(Json(figures(&app).await?))
+}
+
+pub async fn toggle(
+    State(app): State<Arc<App>>,
+    Posted(wire::ToggleBody { enabled }): Posted<wire::ToggleBody>,
+) -> Result<Json<wire::ToggledView>, ApiError> {
+    let now = app.now();
+    let body = wire::BreakerBody { off: !enabled, ..wire::BreakerBody::default() };
+    let set = app.site.engine.set_breaker(None, convert::breaker(&body, BY, now), BY).await?;
+    Ok(Json(wire::ToggledView { can_dispatch_steps: !set.is_off(now) }))
+}
+
+/// A figure on the page: its name, its key in the API, its colour, and whether it also has leaf steps.
+struct Card(&'static str, &'static str, &'static str);
+
+const LIVE: [Card; 4] = [
+    Card("Pending", "pending", ""),
+    Card("Dispatched", "dispatched", ""),
+    Card("Running", "running", "cyan"),
+    Card("Throttled", "throttled", "orange"),
+];
+const ENDED: [Card; 6] = [
+    Card("Completed", "completed", "green"),
+    Card("Failed", "failed", "red"),
+    Card("Stopped", "stopped", "red"),
+    Card("Timed out", "timed_out", "red"),
+    Card("Skipped", "skipped", ""),
+    Card("Cancelled", "cancelled", ""),
+];
+
+/// All steps and leaf steps of a card; none where leaves are not told apart.
+fn counted(f: &Figures, key: &str) -> (i64, Option<i64>) {
+    match key {
+        "pending" => (f.pending, Some(f.child_pending)),
+        "dispatched" => (f.dispatched, Some(f.child_dispatched)),
+        "running" => (f.running, Some(f.child_running)),
+        "throttled" => (f.throttled, None),
+        "completed" => (f.completed, Some(f.child_completed)),
+        "failed" => (f.failed, Some(f.child_failed)),
+        "stopped" => (f.stopped, Some(f.child_stopped)),
+        "timed_out" => (f.timed_out, Some(f.child_timed_out)),
+        "skipped" => (f.skipped, Some(f.child_skipped)),
+        _ => (f.cancelled, Some(f.child_cancelled)),
+    }
+}
+
+fn zero(n: i64) -> Option<&'static str> {
+    (n == 0).then_some("zero")
+}
+
+pub fn render(view: &DashboardView) -> Markup {
+    let frame = Frame {
+        title: "Step dispatcher",
+        version: &view.version,
+        host: &view.host,
+        script: Some("step-dispatcher.js"),
+        controls: controls(view),
+    };
+    framed(
+        frame,
+        html! {
+            h1 { "Step dispatcher" }
+            p #notice .notice role="status" hidden[view.words.breaker.is_none()] { (view.words.breaker.as_deref().unwrap_or("")) }
+            p #lost .notice.lost role="alert" hidden { "The server does not answer; these figures are old." }
+            noscript { p.notice { "Without JavaScript this page shows the figures as they were when it was loaded." } }
+            section #global aria-label="All hosts" {
+                div.heading {
+                    h2 { "All hosts" }
+                    p.aside #oldest { (view.words.oldest.as_deref().unwrap_or("nothing waits to start")) }
+                }
+                div.cards.live { @for c in &LIVE { (card(c, &view.global)) } }
+                div.cards.ended { @for c in &ENDED { (card(c, &view.global)) } }
+            }
+            section aria-label="Active actions" {
+                h2 { "Active actions" }
+                div #actions { (actions(&view.actions)) }
+            }
+            section aria-label="Hosts" {
+                h2 { "Hosts" }
+                div #hosts { (hosts(&view.hostnames)) }
+            }
+            section aria-label="Dispatch groups" {
+                h2 { "Dispatch groups" }
+                div #groups { (groups(&view.dispatch_groups)) }
+            }
+            p.aside { "Figures of " time #updated { (clock(&view.now)) } ", every 3 s" }
+        },
+    )
+}
+
+fn controls(view: &DashboardView) -> Markup {
+    let light = if view.safe_to_restart { "safe" } else if view.breaker.off { "draining" } else { "busy" };
+    html! {
+        div.controls {
+            p #restart .light.(light) role="status" { span.dot {} span #restart-text { (view.words.restart) } }
+            button #switch type="button" role="switch" aria-checked=(view.can_dispatch_steps) aria-label="Dispatch steps" {
+                span.track { span.knob {} }
+                span #switch-text { @if view.can_dispatch_steps { "Dispatch on" } @else { "Dispatch off" } }
+            }
+        }
+    }
+}
+
+fn card(Card(name, key, tone): &Card, figures: &Figures) -> Markup {
+    let (all, leaves) = counted(figures, key);
+    let state = if *key == "throttled" { "pending" } else { key };
+    html! {
+        a.card.(tone) href={ "/step-dispatcher/steps?state=" (state) } {
+            span.name { (name) }
+            span.n.(zero(all).unwrap_or("some")) data-figure=(key) { (number(all)) }
+            @if let Some(leaves) = leaves {
+                span.child {
+                    "Child " (name.to_lowercase()) " "
+                    b.(zero(leaves).unwrap_or("some")) data-figure={ "child_" (key) } { (number(leaves)) }
+                }
+            }
+        }
+    }
+}
+
+fn cell(n: i64, tone: &str) -> Markup {
+    html! { td.n.(tone).(zero(n).unwrap_or("some")) { (number(n)) } }
+}
+
+fn actions(rows: &[ActionFigures]) -> Markup {
+    if rows.is_empty() {
+        return html! { p.empty { "Nothing is running." } };
+    }
+    html! {
+        table.figures {
+            thead { tr { th { "Action" } th.n { "Running" } th.n { "Child running" } th.n { "Throttled" } th.n { "Dispatched" } } }
+            tbody {
+                @for row in rows {
+                    tr {
+                        th scope="row" { (row.action) }
+                        (cell(row.running, "cyan"))
+                        (cell(row.child_running, "purple"))
+                        (cell(row.throttled, "orange"))
+                        (cell(row.dispatched, ""))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn hosts(rows: &[HostFigures]) -> Markup {
+    if rows.is_empty() {
+        return html! { p.empty { "No worker has connected yet." } };
+    }
+    let are_few = rows.len() <= HOSTS_OPEN_MAX;
+    html! { @for row in rows { (host(row, are_few)) } }
+}
+
+fn host(row: &HostFigures, is_open: bool) -> Markup {
+    let f = &row.figures;
+    let figures = [
+        ("Running", f.running, "cyan"),
+        ("Child running", f.child_running, "purple"),
+        ("Throttled", f.throttled, "orange"),
+        ("Dispatched", f.dispatched, ""),
+        ("Completed", f.completed, "green"),
+        ("Failed", f.failed, "red"),
+    ];
+    html! {
+        details data-host=(row.hostname) open[is_open] {
+            summary {
+                span.dot.(if row.online { "online" } else { "offline" }) {}
+                span.who { (row.hostname) }
+                span.aside {
+                    @if row.online { (row.sessions) " online, room for " (number(row.capacity as i64)) } @else { "offline" }
+                }
+            }
+            dl.strip {
+                @for (name, n, tone) in figures {
+                    div { dt { (name) } dd.(tone).(zero(n).unwrap_or("some")) { (number(n)) } }
+                }
+            }
+            (actions(&row.actions))
+        }
+    }
+}
+
+fn groups(rows: &[GroupFigures]) -> Markup {
+    html! {
+        table.figures {
+            thead { tr {
+                th { "Group" } th.n { "Pending" } th.n { "Running" } th.n { "Throttled" } th.n { "Completed" } th.n { "Failed" }
+                th { "Dispatch" }
+            } }
+            tbody {
+                @for row in rows {
+                    tr {
+                        th scope="row" { (row.dispatch_group) }
+                        (cell(row.figures.pending, ""))
+                        (cell(row.figures.running, "cyan"))
+                        (cell(row.figures.throttled, "orange"))
+                        (cell(row.figures.completed, "green"))
+                        (cell(row.figures.failed, "red"))
+                        td { (standing(row)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a group dispatches, in a word.
+fn standing(row: &GroupFigures) -> &'static str {
+    match (row.owned, row.can_dispatch_steps) {
+        (false, _) => "no owner",
+        (true, false) => "off",
+        (true, true) => "on",
+    }
+}

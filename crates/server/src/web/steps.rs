@@ -1,0 +1,91 @@
+//! Steps as a list, newest first.
+
+use super::layout::{Frame, page as framed, tone};
+use crate::answers;
+use crate::api::Wanted;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::Params;
+use crate::words::clock;
+use axum::extract::State;
+use maud::{Markup, html};
+use model::State as StepState;
+use std::sync::Arc;
+
+pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
+    let chosen = wanted.clone();
+    let filter = wanted.filter()?;
+    let page = app.read(move |browse| answers::steps(browse, &filter)).await?;
+    let frame =
+        Frame { title: "Steps", version: app.site.version, host: &app.site.host, script: None, controls: html! {} };
+    Ok(framed(frame, render(&page, &chosen)))
+}
+
+pub fn render(page: &wire::StepPage, chosen: &Wanted) -> Markup {
+    let state = chosen.state.as_deref().unwrap_or_default();
+    html! {
+        h1 { "Steps" }
+        nav.chips aria-label="State" {
+            (chip("all", &Wanted { state: None, after: None, ..chosen.clone() }, state.is_empty()))
+            @for one in StepState::ALL {
+                (chip(one.word(), &Wanted { state: Some(one.to_string()), after: None, ..chosen.clone() }, state == one.word()))
+            }
+        }
+        @if page.steps.is_empty() {
+            p.empty { "No step is like that." }
+        } @else {
+            ul.rows { @for step in &page.steps { (row(step)) } }
+        }
+        @if let Some(next) = &page.next {
+            p { a.button href=(address(&Wanted { after: Some(next.clone()), ..chosen.clone() })) { "Older steps" } }
+        }
+    }
+}
+
+fn chip(word: &str, wanted: &Wanted, is_chosen: bool) -> Markup {
+    html! { a.chip.(if is_chosen { "chosen" } else { "open" }) href=(address(wanted)) { (word.replace('_', " ")) } }
+}
+
+fn row(step: &wire::StepView) -> Markup {
+    html! {
+        li {
+            a href={ "/step-dispatcher/steps/" (step.id) } {
+                span.state.(tone(&step.state)) { (step.state.replace('_', " ")) }
+                span.what { b { (step.action) } @if let Some(label) = &step.label { " " (label) } }
+                span.aside { (step.dispatch_group) " · " (step.queue) " · " (clock(&step.created_at)) }
+                @if let Some(error) = &step.error_message { span.error { (error) } }
+            }
+        }
+    }
+}
+
+/// The address of a list.
+fn address(wanted: &Wanted) -> String {
+    let mut text = String::from("/step-dispatcher/steps");
+    for (i, (name, value)) in wanted.pairs().into_iter().enumerate() {
+        text += if i == 0 { "?" } else { "&" };
+        text += name;
+        text.push('=');
+        value.bytes().for_each(|byte| escape(&mut text, byte));
+    }
+    text
+}
+
+fn escape(text: &mut String, byte: u8) {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b',' => text.push(char::from(byte)),
+        _ => *text += &format!("%{byte:02X}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_keeps_what_was_chosen() {
+        let wanted = Wanted { action: Some("a&b=ü".into()), limit: Some(5), ..Wanted::default() };
+        assert_eq!(address(&wanted), "/step-dispatcher/steps?action=a%26b%3D%C3%BC&limit=5");
+        assert_eq!(address(&Wanted::default()), "/step-dispatcher/steps");
+    }
+}

@@ -1,0 +1,246 @@
+//! What this machine can do at most: the same operations, batched, without an engine.
+
+use super::figures::{Figures, rate};
+use super::rig::Rig;
+use anyhow::{Context, Result};
+use engine::{Ids, Stopwatch};
+use model::{DEFAULT_GROUPS, DispatchGroup, NewStep, SessionId, State, Step, StepId, Timestamp};
+use rules::creation::{Ground, plan};
+use rusqlite::{Connection, params};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use store::sqlite::{Holder, SqliteStore};
+use store::{Batch, ClaimLog, Clock, Lease, NodeRow, StepWrite, Store, SystemClock, TallyKey};
+
+/// Steps of one commit, as many as a turn takes at its best.
+const BATCH: usize = 500;
+const COMMITS: usize = 300;
+const CLIENTS: usize = 8;
+
+pub fn run(rig: &Rig, n: usize) -> Result<Figures> {
+    let (insert, drain) = own_table(&rig.path("limit"), n)?;
+    let (lean_insert, lean) = lean(&rig.path("lean"), n)?;
+    let (commits, group) = commits(&rig.path("commits"))?;
+    Ok(Figures::new("limit", n, drain)
+        .with("insert_per_s", insert.round())
+        .with("lean_steps_per_s", lean.round())
+        .with("lean_insert_per_s", lean_insert.round())
+        .with("group_commit_8_per_s", group.round())
+        .with("commit_p50_us", commits))
+}
+
+/// Our own table and indexes, through the store's own statements: insert, then claim by log and complete in one write.
+fn own_table(path: &Path, n: usize) -> Result<(f64, f64)> {
+    let clock = Arc::new(SystemClock::default());
+    let mut store = SqliteStore::open(path, clock.clone(), Holder::default())?;
+    let ids = Ids::default();
+    let now = clock.now();
+    let groups: Vec<DispatchGroup> = DEFAULT_GROUPS.iter().map(|g| DispatchGroup::new(g)).collect();
+    let node = NodeRow {
+        id: ids.node(now),
+        host: "limit".into(),
+        pid: 0,
+        url: None,
+        version: String::new(),
+        started_at: now,
+        seen_at: now,
+        ended_at: None,
+    };
+    let lease = store.lease(&node, &groups, &groups)?;
+    let mut made: HashMap<DispatchGroup, Vec<Step>> = HashMap::new();
+    let watch = Stopwatch::start();
+    for _ in 0..n / BATCH {
+        let steps = rows(&ids, &groups, clock.now())?;
+        let mut batch = Batch::new(lease.clone(), clock.now());
+        batch.tallies = tallies(&steps, 1);
+        batch.steps = steps.iter().map(|s| StepWrite { step: s.clone(), expected: None, detail: Default::default(), untouched: false }).collect();
+        commit(&mut store, batch)?;
+        steps.into_iter().for_each(|s| made.entry(s.dispatch_group.clone()).or_default().push(s));
+    }
+    let insert = rate(n, watch.elapsed());
+    let watch = Stopwatch::start();
+    drain(&mut store, &lease, &groups, &*clock, n, ids.session(now))?;
+    Ok((insert, rate(n, watch.elapsed())))
+}
+
+fn rows(ids: &Ids, groups: &[DispatchGroup], now: Timestamp) -> Result<Vec<Step>> {
+    let new: Vec<NewStep> = (0..BATCH).map(|_| NewStep::of("noop")).collect();
+    let queues = [model::Name::from("default")];
+    let mut at = 0;
+    let mut next_group = || {
+        at += 1;
+        groups[at % groups.len()].clone()
+    };
+    let mut new_id = || ids.row(now);
+    let mut ground = Ground {
+        now,
+        dispatch_groups: groups,
+        queues: &queues,
+        blocks: HashMap::new(),
+        parents: HashMap::new(),
+        new_id: &mut new_id,
+        next_group: &mut next_group,
+    };
+    let plan = plan(&new, &mut ground).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+    Ok(plan.steps.into_iter().map(|(step, _)| step).collect())
+}
+
+fn tallies(steps: &[Step], delta: i64) -> Vec<(TallyKey, i64)> {
+    let mut sums: HashMap<TallyKey, i64> = HashMap::new();
+    for step in steps {
+        *sums.entry(TallyKey::of(step)).or_default() += delta;
+    }
+    sums.into_iter().collect()
+}
+
+fn drain(
+    store: &mut SqliteStore,
+    lease: &Lease,
+    groups: &[DispatchGroup],
+    clock: &dyn Clock,
+    n: usize,
+    session: SessionId,
+) -> Result<()> {
+    let mut after: HashMap<&DispatchGroup, StepId> = HashMap::new();
+    let (mut held, mut done, mut claim) = (Vec::<Step>::new(), 0, 0);
+    while done < n {
+        let now = clock.now();
+        let mut page = Vec::with_capacity(BATCH);
+        for group in groups {
+            let some = store.ready(group, "default", model::Priority::Normal, after.get(group).copied(), BATCH / groups.len())?;
+            if let Some(last) = some.last() {
+                after.insert(group, last.id);
+            }
+            page.extend(some);
+        }
+        let mut batch = Batch::new(lease.clone(), now);
+        batch.tallies = tallies(&held, -1);
+        for step in &mut held {
+            step.state = State::Completed;
+            step.attempt = 1;
+            step.dispatched_at = Some(now);
+            step.started_at = Some(now);
+            step.completed_at = Some(now);
+        }
+        batch.tallies.extend(tallies(&held, 1));
+        done += held.len();
+        batch.steps = held
+            .drain(..)
+            .map(|step| StepWrite { expected: Some(step.version), step, detail: Default::default(), untouched: true })
+            .collect();
+        if claim > 0 {
+            batch.claims_done.push(claim);
+        }
+        if !page.is_empty() {
+            claim += 1;
+            let pairs = page.iter().map(|s| (s.id, 1)).collect();
+            batch.claims.push(ClaimLog { id: claim, session, tick: 0, at: now, host: None, pairs });
+        }
+        held = page;
+        commit(store, batch)?;
+    }
+    Ok(())
+}
+
+fn commit(store: &mut SqliteStore, batch: Batch) -> Result<()> {
+    let (done, wait) = mpsc::channel();
+    store.commit(
+        batch,
+        Box::new(move |outcome| {
+            let _ = done.send(outcome);
+        }),
+    );
+    Ok(wait.recv().context("the writer answers")??)
+}
+
+fn open_lean(path: &Path) -> Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.execute_batch("pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; pragma cache_size = -16000;")?;
+    connection.execute_batch(include_str!("../../../../bench/lean.sql"))?;
+    Ok(connection)
+}
+
+/// The frozen lean reference: insert, claim by update, complete by update.
+fn lean(path: &Path, n: usize) -> Result<(f64, f64)> {
+    let connection = open_lean(path)?;
+    let payload = "{\"order\":12345,\"customer\":\"c-77\"}";
+    let watch = Stopwatch::start();
+    for _ in 0..n / BATCH {
+        connection.execute_batch("begin immediate")?;
+        let mut insert = connection.prepare_cached(
+            "insert into lean_steps (queue, state, priority, run_at, attempt, payload) values (1, 0, 0, 0, 0, ?1)",
+        )?;
+        for _ in 0..BATCH {
+            insert.execute([payload])?;
+        }
+        connection.execute_batch("commit")?;
+    }
+    let inserted = rate(n, watch.elapsed());
+    let watch = Stopwatch::start();
+    let mut done = 0;
+    while done < n {
+        let mut find =
+            connection.prepare_cached("select id, payload from lean_steps where queue = 1 and state = 0 order by priority, id limit ?1")?;
+        let page: Vec<(i64, String)> =
+            find.query_map([BATCH as i64], |r| Ok((r.get(0)?, r.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+        for (from, to) in [(0, 1), (1, 2)] {
+            connection.execute_batch("begin immediate")?;
+            let mut update = connection.prepare_cached(
+                "update lean_steps set state = ?3, attempt = attempt + (?3 = 1) where id = ?1 and state = ?2",
+            )?;
+            for (id, _) in &page {
+                update.execute(params![id, from, to])?;
+            }
+            connection.execute_batch("commit")?;
+        }
+        done += page.len();
+    }
+    Ok((inserted, rate(n, watch.elapsed())))
+}
+
+/// Commits of one row: alone, and shared by 8 clients through one writer.
+fn commits(path: &Path) -> Result<(f64, f64)> {
+    let connection = open_lean(path)?;
+    let sql = "insert into lean_steps (queue, state, priority, run_at, attempt, payload) values (1, 0, 0, 0, 0, '{}')";
+    let mut samples = Vec::with_capacity(COMMITS);
+    for _ in 0..COMMITS {
+        let watch = Stopwatch::start();
+        connection.execute(sql, [])?;
+        samples.push(watch.elapsed());
+    }
+    let alone = Figures::default().with_samples(samples).p50_us.unwrap_or(0.0);
+    let (orders, inbox) = mpsc::sync_channel::<mpsc::Sender<()>>(CLIENTS);
+    let each = 1_500;
+    let watch = Stopwatch::start();
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let orders = orders.clone();
+            std::thread::spawn(move || {
+                let (answer, got) = mpsc::channel();
+                for _ in 0..each {
+                    if orders.send(answer.clone()).is_err() || got.recv().is_err() {
+                        return;
+                    }
+                }
+            })
+        })
+        .collect();
+    drop(orders);
+    while let Ok(first) = inbox.recv() {
+        let mut waiting = vec![first];
+        waiting.extend(inbox.try_iter());
+        connection.execute_batch("begin immediate")?;
+        for _ in &waiting {
+            connection.prepare_cached(sql)?.execute([])?;
+        }
+        connection.execute_batch("commit")?;
+        waiting.iter().for_each(|client| {
+            let _ = client.send(());
+        });
+    }
+    for client in clients {
+        client.join().map_err(|_| anyhow::anyhow!("a client failed"))?;
+    }
+    Ok((alone, rate(CLIENTS * each, watch.elapsed())))
+}

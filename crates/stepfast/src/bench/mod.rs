@@ -1,0 +1,56 @@
+//! `stepfast bench`: the engine's own figures, through the public runner, on durable settings.
+
+mod drain;
+mod enqueue;
+mod figures;
+mod growth;
+mod latency;
+mod limit;
+mod rig;
+mod tree;
+
+pub use figures::Figures;
+pub use rig::Rig;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Workload {
+    /// How fast ready no-op steps are claimed, run and recorded.
+    Drain,
+    /// Single creates from 8 clients, and bulk creates.
+    Enqueue,
+    /// From an acknowledged create to the start of the job, on an idle engine.
+    Latency,
+    /// A parent with n children, and 1,000 trees 50 deep.
+    Tree,
+    /// Drain with a million closed steps, and with a million waiting.
+    Growth,
+    /// What this machine can do at most, without an engine.
+    Limit,
+}
+
+pub struct BenchArgs {
+    pub workload: Workload,
+    pub n: Option<usize>,
+    pub concurrency: usize,
+    pub dir: Option<PathBuf>,
+    pub closed: usize,
+}
+
+pub async fn run(args: BenchArgs) -> Result<Figures> {
+    let rig = Rig::new(args.dir, args.concurrency)?;
+    match args.workload {
+        Workload::Drain => drain::run(&rig, args.n.unwrap_or(100_000)).await,
+        Workload::Enqueue => enqueue::run(&rig, args.n.unwrap_or(50_000)).await,
+        Workload::Latency => latency::run(&rig, args.n.unwrap_or(2_000)).await,
+        Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
+        Workload::Growth => growth::run(&rig, args.n.unwrap_or(100_000), args.closed).await,
+        Workload::Limit => {
+            let n = args.n.unwrap_or(100_000);
+            tokio::task::spawn_blocking(move || limit::run(&rig, n)).await?
+        }
+    }
+}

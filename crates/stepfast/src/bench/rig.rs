@@ -1,0 +1,109 @@
+//! A fresh database and an engine for one measurement.
+
+use crate::{Local, LocalConfig};
+use anyhow::{Context, Result, bail};
+use engine::Stopwatch;
+use model::NewStep;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use store::sqlite::Browse;
+use worker::{Claim, Outcome, Registry};
+
+/// Steps of one bulk create.
+pub const BULK: usize = 1_000;
+/// A run that makes no progress for this long has failed.
+const STALLED: Duration = Duration::from_secs(60);
+
+pub struct Rig {
+    dir: PathBuf,
+    temporary: bool,
+    pub concurrency: usize,
+}
+
+impl Rig {
+    /// Beside the given directory, or in the system's temporary one.
+    pub fn new(dir: Option<PathBuf>, concurrency: usize) -> Result<Rig> {
+        let base = dir.clone().unwrap_or_else(std::env::temp_dir);
+        let dir = base.join(format!("stepfast-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        Ok(Rig { dir, temporary: true, concurrency })
+    }
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.db"))
+    }
+    pub fn open(&self, name: &str) -> Result<Local> {
+        Ok(Local::open(&self.path(name), LocalConfig { doing: "bench".into(), ..LocalConfig::default() })?)
+    }
+    /// Wait until this many steps of an action are recorded as completed.
+    pub async fn wait_completed(&self, name: &str, started: &AtomicUsize, n: usize) -> Result<()> {
+        let mut last = (0, Stopwatch::start());
+        while started.load(Ordering::Relaxed) < n {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let now = started.load(Ordering::Relaxed);
+            if now > last.0 {
+                last = (now, Stopwatch::start());
+            } else if last.1.elapsed() > STALLED {
+                bail!("no step was started for {} s; {now} of {n} have run", STALLED.as_secs());
+            }
+        }
+        let browse = Browse::open(&self.path(name))?;
+        let watch = Stopwatch::start();
+        while completed(&browse)? < n as i64 {
+            if watch.elapsed() > STALLED {
+                bail!("{} of {n} steps were recorded", completed(&browse)?);
+            }
+            tokio::time::sleep(Duration::from_micros(500)).await;
+        }
+        Ok(())
+    }
+}
+
+fn completed(browse: &Browse) -> Result<i64> {
+    let totals = browse.totals()?;
+    Ok(totals.tallies.iter().filter(|(k, _)| k.state == model::State::Completed).map(|(_, n)| n).sum())
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if self.temporary {
+            let _ = std::fs::remove_dir_all(&self.dir);
+        }
+    }
+}
+
+/// A registry whose `noop` counts how often it ran.
+pub fn counting() -> (Registry, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let mine = count.clone();
+    let mut registry = Registry::default();
+    registry.job("noop", move |_: Claim| {
+        mine.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(Outcome::Complete { response: None })
+    });
+    (registry, count)
+}
+
+pub fn noops(n: usize) -> Vec<NewStep> {
+    (0..n).map(|_| NewStep::of("noop")).collect()
+}
+
+/// Create steps in bulk, a few calls on their way at once.
+pub async fn fill(local: &Local, n: usize) -> Result<()> {
+    let mut calls = tokio::task::JoinSet::new();
+    let mut left = n;
+    while left > 0 {
+        let batch = left.min(BULK);
+        left -= batch;
+        if calls.len() >= 4 {
+            calls.join_next().await.context("a call is on its way")???;
+        }
+        let engine = local.engine.clone();
+        calls.spawn(async move { engine.create(noops(batch)).await });
+    }
+    while let Some(done) = calls.join_next().await {
+        done??;
+    }
+    Ok(())
+}

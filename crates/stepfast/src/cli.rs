@@ -1,0 +1,330 @@
+//! What can be typed: the commands, their options and their help.
+
+use crate::bench::Workload;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(
+    name = "stepfast",
+    version,
+    about = "Runs multi-step work that must not be lost, doubled or forgotten",
+    after_help = "Exit codes: 0 done · 1 the answer is no (not safe yet, findings, nothing found) · 2 wrong usage · \
+                  3 refused, with the reason · 4 the database or server does not answer",
+    propagate_version = true
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Args, Clone)]
+pub struct Common {
+    /// The database, as sqlite:PATH
+    #[arg(long, global = true, env = "STEPFAST_DB", value_name = "URL")]
+    pub db: Option<String>,
+    /// The address of a running server; found by itself beside a SQLite file
+    #[arg(long, global = true, env = "STEPFAST_SERVER", value_name = "URL")]
+    pub server: Option<String>,
+    /// The configuration file; stepfast.toml is read when it is there
+    #[arg(long, global = true, env = "STEPFAST_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print JSON, one object a line
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run the engine, its workers and the HTTP server
+    Serve(Serve),
+    /// A live engine with sample work, to look around
+    Demo(Demo),
+    /// Create, list, show and move steps
+    #[command(subcommand)]
+    Steps(Steps),
+    /// Decide and run work here, without a server
+    Dispatch(Dispatch),
+    /// The dispatch groups: who decides for them, what waits
+    Groups,
+    /// Switch dispatching off and on
+    #[command(subcommand)]
+    Breaker(Breaker),
+    /// Switch dispatching off and say when it is safe to restart (exit 1 while it is not)
+    Drain(Drain),
+    /// What the dispatch groups did, second by second
+    Ticks(Ticks),
+    /// The nodes and their worker sessions
+    Nodes,
+    /// Look for anything that must not be; exit 1 when something is found
+    Check(Check),
+    /// Bring the database to this version
+    Migrate(Migrate),
+    /// Move whole settled trees into the archive
+    Archive(Archive),
+    /// Delete whole settled trees for good
+    Purge(Purge),
+    /// Copy the database while it is in use
+    Backup(Backup),
+    /// Measure this machine and this engine
+    Bench(Bench),
+}
+
+#[derive(Args, Clone)]
+pub struct Serve {
+    /// Port on the loopback address; 0 takes a free one
+    #[arg(long, env = "STEPFAST_PORT")]
+    pub port: Option<u16>,
+    /// Jobs that run at once in this process; 0 runs none
+    #[arg(long)]
+    pub workers: Option<usize>,
+    /// Decide only for these dispatch groups
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub groups: Vec<String>,
+}
+
+#[derive(Args, Clone)]
+pub struct Demo {
+    /// Port on the loopback address; 0 takes a free one
+    #[arg(long, env = "STEPFAST_PORT")]
+    pub port: Option<u16>,
+    /// Keep the database in this directory instead of a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u64>,
+}
+
+#[derive(Subcommand)]
+pub enum Steps {
+    /// Create one step, or all of a file
+    Create(Box<Create>),
+    /// List steps, newest first
+    List(List),
+    /// Show one step and say why it is not running
+    Show {
+        id: String,
+    },
+    /// Mark as completed
+    Complete(Operate),
+    /// Mark as failed; its live children fail with it
+    Fail(Operate),
+    /// Stop on purpose; its live children are cancelled
+    Stop(Operate),
+    /// Mark as unnecessary; everything below it is skipped
+    Skip(Operate),
+    /// Call off; its live children are cancelled
+    Cancel(Operate),
+    /// Run again: a new step takes the place of one that failed
+    Retry(Operate),
+}
+
+#[derive(Args)]
+pub struct Create {
+    /// The action a worker runs
+    #[arg(long, required_unless_present = "file")]
+    pub action: Option<String>,
+    /// JSON given to the action
+    #[arg(long, value_name = "JSON")]
+    pub arguments: Option<String>,
+    #[arg(long)]
+    pub step_key: Option<String>,
+    #[arg(long)]
+    pub label: Option<String>,
+    #[arg(long)]
+    pub queue: Option<String>,
+    /// high or normal
+    #[arg(long)]
+    pub priority: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub dispatch_group: Option<String>,
+    /// Not before this many milliseconds from now
+    #[arg(long, value_name = "MS")]
+    pub delay_ms: Option<u64>,
+    /// Executions including the first
+    #[arg(long)]
+    pub max_attempts: Option<u32>,
+    /// Put it into the child block of this step
+    #[arg(long, value_name = "ID")]
+    pub parent: Option<String>,
+    /// The block it stands in
+    #[arg(long, value_name = "ID")]
+    pub block: Option<String>,
+    /// Its position in the block; equal positions run in parallel
+    #[arg(long)]
+    pub index: Option<u32>,
+    /// A JSON file with `{"steps": [...]}`; `-` reads standard input
+    #[arg(long, conflicts_with = "action", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Only these states, separated by commas
+    #[arg(long, value_delimiter = ',')]
+    pub state: Vec<String>,
+    #[arg(long)]
+    pub action: Option<String>,
+    #[arg(long)]
+    pub queue: Option<String>,
+    #[arg(long)]
+    pub dispatch_group: Option<String>,
+    #[arg(long)]
+    pub step_key: Option<String>,
+    #[arg(long)]
+    pub relatable_type: Option<String>,
+    #[arg(long)]
+    pub relatable_id: Option<String>,
+    #[arg(long, value_name = "ID")]
+    pub block: Option<String>,
+    /// Rows to list
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+    /// List everything
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Args)]
+pub struct Operate {
+    pub id: String,
+    /// Why, for the record
+    #[arg(long, default_value = "by hand")]
+    pub why: String,
+    /// Who, for the record; the user's own name by default
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Say what would move, and move nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct Dispatch {
+    /// Only this dispatch group
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// One tick, then end
+    #[arg(long)]
+    pub once: bool,
+    /// The first phase that does something ends the tick
+    #[arg(long, requires = "once")]
+    pub early_return: bool,
+    /// Jobs that run at once
+    #[arg(long, default_value_t = 64)]
+    pub workers: usize,
+}
+
+#[derive(Subcommand)]
+pub enum Breaker {
+    /// Dispatch again
+    On(Switch),
+    /// Dispatch nothing new; everything else goes on
+    Off(Switch),
+    /// Whether work is dispatched, and why not
+    Status,
+}
+
+#[derive(Args)]
+pub struct Switch {
+    /// Only this dispatch group
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    #[arg(long)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Off only for so long
+    #[arg(long, value_name = "SECONDS")]
+    pub ttl: Option<u64>,
+}
+
+#[derive(Args)]
+pub struct Drain {
+    /// Only this dispatch group
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// Wait until it is safe
+    #[arg(long)]
+    pub wait: bool,
+    /// Give up waiting after so long
+    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    pub timeout: u64,
+    #[arg(long)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Off only for so long
+    #[arg(long, value_name = "SECONDS")]
+    pub ttl: Option<u64>,
+}
+
+#[derive(Args)]
+pub struct Ticks {
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+}
+
+#[derive(Args)]
+pub struct Check {
+    /// Also list what was looked at
+    #[arg(long)]
+    pub verbose: bool,
+}
+
+#[derive(Args)]
+pub struct Migrate {
+    /// Only say whether it is needed (exit 1 when it is)
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args)]
+pub struct Archive {
+    /// Trees whose last activity is older than this many days
+    #[arg(long, default_value_t = 5.0)]
+    pub days: f64,
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct Purge {
+    /// Trees whose last activity is older than this many days
+    #[arg(long, default_value_t = 30.0)]
+    pub days: f64,
+    /// Only from the archive
+    #[arg(long)]
+    pub only_archive: bool,
+    /// Tick records too
+    #[arg(long)]
+    pub ticks: bool,
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct Backup {
+    /// The new file
+    pub to: PathBuf,
+}
+
+#[derive(Args)]
+pub struct Bench {
+    #[arg(value_enum)]
+    pub workload: Workload,
+    /// Steps to run
+    #[arg(long)]
+    pub n: Option<usize>,
+    /// Jobs that run at once
+    #[arg(long, default_value_t = 1_000)]
+    pub workers: usize,
+    /// Closed steps for `growth`
+    #[arg(long, default_value_t = 1_000_000)]
+    pub closed: usize,
+}

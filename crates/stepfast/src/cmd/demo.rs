@@ -1,0 +1,92 @@
+//! `demo`: a live engine with a stream of sample work, to look around.
+
+use super::serve::{Running, wait_for_stop};
+use crate::cli::Demo;
+use crate::config::Settings;
+use anyhow::Result;
+use model::NewStep;
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Between two orders of the sample work.
+const EVERY: Duration = Duration::from_millis(700);
+
+pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
+    let keep = args.dir.is_some();
+    let dir = args.dir.unwrap_or_else(|| std::env::temp_dir().join(format!("stepfast-demo-{}", std::process::id())));
+    settings.database = dir.join("demo.db");
+    settings.port = args.port.unwrap_or(settings.port);
+    let running = Running::start(settings.clone()).await?;
+    tell(&running.url, &settings);
+    let orders = tokio::spawn(orders(running.local.engine.clone()));
+    tokio::select! {
+        _ = wait_for_stop() => {}
+        _ = tokio::time::sleep(Duration::from_secs(args.seconds.unwrap_or(u64::MAX / 4))), if args.seconds.is_some() => {}
+    }
+    orders.abort();
+    running.stop().await?;
+    if !keep {
+        let _ = std::fs::remove_dir_all(&dir);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(url: &str, settings: &Settings) {
+    let db = format!("sqlite:{}", settings.database.display());
+    println!("Stepfast runs with sample work. Look at it:\n");
+    println!("  {url}/step-dispatcher\n");
+    println!("Then try, in another terminal:\n");
+    println!("  export STEPFAST_DB={db}");
+    println!("  stepfast steps list --state failed        what went wrong");
+    println!("  stepfast steps show ID                    why a step is not running");
+    println!("  stepfast breaker off --why deploy         stop dispatching, let running work finish");
+    println!("  stepfast drain --wait                     wait until it is safe to restart");
+    println!("  stepfast steps create --action echo --arguments '{{\"hello\":\"world\"}}'\n");
+    println!("Ctrl-C stops it.");
+}
+
+/// An order every now and then: a tree with parallel steps, and sometimes a failure with its resolver.
+async fn orders(engine: engine::Engine) {
+    for n in 1u64.. {
+        if engine.create(vec![order(n)]).await.is_err() {
+            return;
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+fn order(n: u64) -> NewStep {
+    let child = |key: &str, action: &str, index: u32, arguments: serde_json::Value| NewStep {
+        step_key: Some(key.into()),
+        index: Some(index),
+        arguments: to_raw_value(&arguments).ok(),
+        relatable_type: Some("order".into()),
+        relatable_id: Some(n.to_string()),
+        retry_delay_ms: Some(2_000),
+        ..NewStep::of(action)
+    };
+    let charge = match n % 7 {
+        0 => child("charge-card", "fail", 2, json!({"message": "card declined"})),
+        3 => child("charge-card", "fail", 2, json!({"message": "payment gateway timed out", "retry": true})),
+        _ => child("charge-card", "sleep", 2, json!({"ms": 400 + n * 37 % 900})),
+    };
+    let tell = NewStep { kind: Some("resolve-exception".into()), ..child("tell-customer", "echo", 1, json!({"order": n})) };
+    NewStep {
+        step_key: Some(format!("order-{n}")),
+        label: Some(format!("Order {n}")),
+        arguments: to_raw_value(&json!({"order": n})).ok(),
+        relatable_type: Some("order".into()),
+        relatable_id: Some(n.to_string()),
+        priority: n.is_multiple_of(5).then(|| "high".into()),
+        children: vec![
+            child("reserve-stock", "sleep", 1, json!({"ms": 300 + n * 91 % 700})),
+            child("check-address", "echo", 1, json!({"order": n})),
+            charge,
+            child("ship", "sleep", 3, json!({"ms": 900 + n * 53 % 1500})),
+            tell,
+        ],
+        ..NewStep::of("echo")
+    }
+}

@@ -1,0 +1,57 @@
+//! `dispatch`: decide and run work in this process, for ever or for one tick.
+
+use super::output;
+use super::serve::wait_for_stop;
+use crate::cli::{Common, Dispatch};
+use crate::config::Settings;
+use crate::{Local, LocalConfig};
+use anyhow::Result;
+use engine::Dispatch as Handing;
+use model::DispatchGroup;
+use rules::settle::Mode;
+use serde_json::json;
+use std::process::ExitCode;
+use std::time::Duration;
+use stepfast::{Registry, register_builtin};
+
+pub async fn run(mut settings: Settings, common: &Common, args: Dispatch) -> Result<ExitCode> {
+    let names: Vec<String> = args.group.iter().cloned().collect();
+    if args.once {
+        // One tick looks at one group, but the file has one decider, and it decides for all.
+        settings.limit_to(&[])?;
+    } else {
+        settings.limit_to(&names)?;
+    }
+    let mut engine = settings.engine.clone();
+    engine.by_hand = args.once;
+    let only = args.group.as_deref().map(DispatchGroup::new);
+    if let Some(group) = &only
+        && !engine.groups.contains(group)
+    {
+        return Err(crate::Refused(format!("`{group}` is not a dispatch group")).into());
+    }
+    let config = LocalConfig { engine, doing: "dispatch".into(), ..LocalConfig::default() };
+    let mut local = Local::open(&settings.database, config)?;
+    let mut registry = Registry::default();
+    register_builtin(&mut registry);
+    local.run(registry, args.workers).await?;
+    if !args.once {
+        eprintln!("dispatching; Ctrl-C stops");
+        wait_for_stop().await;
+        local.stop(Duration::from_secs(20)).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mode = if args.early_return { Mode::EarlyReturn } else { Mode::FixedPoint };
+    let tick = local.engine.tick(mode, Handing::Yes, only).await?;
+    // Stopping waits for the jobs this tick started and records what came of them.
+    local.stop(Duration::from_secs(3600)).await?;
+    if common.json {
+        output::line(&json!({"dispatched": tick.dispatched, "ended_by": tick.stopped_at}));
+    } else {
+        match tick.stopped_at {
+            Some(phase) => output::text(format_args!("the tick ended with `{phase}`")),
+            None => output::text(format_args!("dispatched {} step(s)", tick.dispatched)),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,62 @@
+//! One file per verb.
+
+mod breaker;
+mod check;
+mod demo;
+mod dispatch;
+mod groups;
+mod nodes;
+mod output;
+mod retention;
+mod serve;
+mod steps;
+mod storage;
+mod ticks;
+
+use crate::bench::{self, BenchArgs};
+use crate::cli::{Cli, Command};
+use crate::config::Settings;
+use anyhow::Result;
+use std::process::ExitCode;
+use store::sqlite::Browse;
+
+pub async fn run(cli: Cli) -> Result<ExitCode> {
+    let Cli { common, command } = cli;
+    if let Command::Bench(args) = command {
+        let args = BenchArgs {
+            workload: args.workload,
+            n: args.n,
+            concurrency: args.workers,
+            dir: common.db.as_deref().and_then(|db| db.strip_prefix("sqlite:")).map(|path| {
+                std::path::Path::new(path).parent().unwrap_or(".".as_ref()).to_path_buf()
+            }),
+            closed: args.closed,
+        };
+        output::figures(&bench::run(args).await?, common.json);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = Settings::load(&common)?;
+    let browse = || Browse::open(&settings.database);
+    match command {
+        Command::Serve(args) => serve::run(settings, args).await,
+        Command::Demo(args) => demo::run(settings, args).await,
+        Command::Steps(verb) => steps::run(&settings, &common, verb).await,
+        Command::Dispatch(args) => dispatch::run(settings, &common, args).await,
+        Command::Groups => groups::run(&browse()?, common.json),
+        Command::Breaker(verb) => breaker::run(&settings, &common, verb).await,
+        Command::Drain(args) => breaker::drain(&settings, &common, args).await,
+        Command::Ticks(args) => ticks::run(&browse()?, &args, common.json),
+        Command::Nodes => nodes::run(&browse()?, common.json),
+        Command::Check(args) => check::run(&browse()?, &args, common.json),
+        Command::Migrate(args) => storage::migrate(&settings, &args, common.json),
+        Command::Archive(args) => retention::archive(&settings, &common, args).await,
+        Command::Purge(args) => retention::purge(&settings, &common, args).await,
+        Command::Backup(args) => storage::backup(&browse()?, &args, common.json),
+        Command::Bench(_) => unreachable!("it was run above"),
+    }
+}
+
+/// Who does this, when nobody says: the user of the machine.
+pub fn whoever(by: Option<String>) -> String {
+    by.or_else(|| std::env::var("USER").ok()).filter(|b| !b.is_empty()).unwrap_or_else(|| "someone".into())
+}

@@ -1,0 +1,99 @@
+//! `serve`: the engine, its workers and the HTTP server, until it is told to stop.
+
+use crate::cli::Serve;
+use crate::config::Settings;
+use crate::{Local, LocalConfig, Unavailable};
+use anyhow::{Result, bail};
+use model::limits;
+use server::Site;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use stepfast::{Registry, register_builtin};
+use store::SystemClock;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+/// How long jobs may go on after a stop was asked for.
+const GRACE: Duration = Duration::from_secs(20);
+
+pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
+    settings.limit_to(&args.groups)?;
+    settings.port = args.port.unwrap_or(settings.port);
+    settings.workers = args.workers.unwrap_or(settings.workers).min(limits::SESSION_CAPACITY_MAX);
+    let running = Running::start(settings).await?;
+    println!("listening on {}", running.url);
+    wait_for_stop().await;
+    eprintln!("stopping: jobs have {} s to finish, the rest is given back", GRACE.as_secs());
+    running.stop().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A served engine: what `serve` and `demo` share.
+pub struct Running {
+    pub local: Local,
+    pub url: String,
+    close: oneshot::Sender<()>,
+    site: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+impl Running {
+    pub async fn start(settings: Settings) -> Result<Running> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
+        let listener = match TcpListener::bind(address).await {
+            Ok(listener) => listener,
+            Err(problem) => bail!(Unavailable(format!("cannot listen on {address}: {problem}; try another --port"))),
+        };
+        let url = format!("http://{}", listener.local_addr()?);
+        let config = LocalConfig {
+            engine: settings.engine.clone(),
+            doing: "serve".into(),
+            url: Some(url.clone()),
+            ..LocalConfig::default()
+        };
+        let mut local = Local::open(&settings.database, config)?;
+        if settings.workers > 0 {
+            let mut registry = Registry::default();
+            register_builtin(&mut registry);
+            local.run(registry, settings.workers).await?;
+        }
+        let site = Site {
+            engine: local.engine.clone(),
+            database: settings.database.clone(),
+            clock: Arc::new(SystemClock::default()),
+            version: env!("CARGO_PKG_VERSION"),
+            host: settings.engine.host.to_string(),
+        };
+        let (close, closed) = oneshot::channel::<()>();
+        let site = tokio::spawn(server::serve(listener, site, async {
+            let _ = closed.await;
+        }));
+        Ok(Running { local, url, close, site })
+    }
+
+    pub async fn stop(self) -> Result<()> {
+        self.local.stop(GRACE).await?;
+        let _ = self.close.send(());
+        // A page that stays open must not keep the process.
+        if let Ok(ended) = tokio::time::timeout(Duration::from_secs(2), self.site).await {
+            ended??;
+        }
+        Ok(())
+    }
+}
+
+/// Until Ctrl-C or SIGTERM.
+pub async fn wait_for_stop() {
+    let mut term = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(term) => term,
+        Err(_) => {
+            let _ = tokio::signal::ctrl_c().await;
+            return;
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = term.recv() => {}
+    }
+}

@@ -1,0 +1,207 @@
+//! `steps`: create, list, show and move them.
+
+use super::{output, whoever};
+use crate::Refused;
+use crate::cli::{Common, Create, List, Operate, Steps};
+use crate::config::{Settings, suggest};
+use crate::door::Door;
+use anyhow::{Context, Result, bail};
+use engine::{Operation, Verb};
+use model::{NewStep, State, StepId};
+use serde::Deserialize;
+use server::convert;
+use std::io::Read;
+use std::process::ExitCode;
+use store::sqlite::Browse;
+use store::{Clock, Filter, StepRow, SystemClock};
+
+pub async fn run(settings: &Settings, common: &Common, verb: Steps) -> Result<ExitCode> {
+    match verb {
+        Steps::Create(args) => create(settings, common, *args).await,
+        Steps::List(args) => list(settings, &args, common.json),
+        Steps::Show { id } => show(settings, &id, common.json),
+        Steps::Complete(args) => operate(settings, common, args, Some(Verb::Complete)).await,
+        Steps::Fail(args) => operate(settings, common, args, Some(Verb::Fail)).await,
+        Steps::Stop(args) => operate(settings, common, args, Some(Verb::Stop)).await,
+        Steps::Skip(args) => operate(settings, common, args, Some(Verb::Skip)).await,
+        Steps::Cancel(args) => operate(settings, common, args, Some(Verb::Cancel)).await,
+        Steps::Retry(args) => operate(settings, common, args, None).await,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepFile {
+    steps: Vec<NewStep>,
+}
+
+fn requested(args: Create) -> Result<Vec<NewStep>> {
+    if let Some(path) = args.file {
+        let text = if path.as_os_str() == "-" {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text)?;
+            text
+        } else {
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?
+        };
+        let file: StepFile = serde_json::from_str(&text).map_err(|e| {
+            Refused(format!("{}:{}:{}: {e}; write {{\"steps\": [{{\"action\": \"echo\"}}]}}", path.display(), e.line(), e.column()))
+        })?;
+        return Ok(file.steps);
+    }
+    let arguments = args.arguments.map(serde_json::value::RawValue::from_string).transpose();
+    let arguments = arguments.map_err(|e| Refused(format!("--arguments is not JSON: {e}; write for example '{{\"ms\": 50}}'")))?;
+    Ok(vec![NewStep {
+        action: args.action.unwrap_or_default(),
+        arguments,
+        step_key: args.step_key,
+        label: args.label,
+        queue: args.queue,
+        priority: args.priority,
+        dispatch_group: args.dispatch_group,
+        delay_ms: args.delay_ms,
+        max_attempts: args.max_attempts,
+        parent_step_id: args.parent.map(|id| step_id(&id)).transpose()?,
+        block_id: args.block.map(|id| id.parse().map_err(|_| not_an_id(&id))).transpose()?,
+        index: args.index,
+        ..NewStep::default()
+    }])
+}
+
+fn not_an_id(text: &str) -> Refused {
+    Refused(format!("`{text}` is not an id; ids look like 0199c0de-0000-7000-8000-000000000000"))
+}
+
+fn step_id(text: &str) -> Result<StepId> {
+    Ok(text.parse().map_err(|_| not_an_id(text))?)
+}
+
+async fn create(settings: &Settings, common: &Common, args: Create) -> Result<ExitCode> {
+    let steps = requested(args)?;
+    let door = Door::open(settings, common.server.as_deref(), "steps create")?;
+    let created = door.create(steps).await;
+    door.close().await?;
+    for step in created? {
+        if common.json { output::line(&step) } else { output::text(step.id) }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn filter(args: &List) -> Result<Filter> {
+    let words: Vec<&str> = State::ALL.iter().map(|s| s.word()).collect();
+    let states = args.state.iter().map(|word| {
+        let unknown = || Refused(format!("`{word}` is not a state; {}", suggest(word, &words)));
+        word.parse::<State>().map_err(|_| unknown())
+    });
+    Ok(Filter {
+        states: states.collect::<std::result::Result<_, _>>()?,
+        action: args.action.clone(),
+        queue: args.queue.clone(),
+        dispatch_group: args.dispatch_group.clone(),
+        step_key: args.step_key.clone(),
+        relatable_type: args.relatable_type.clone(),
+        relatable_id: args.relatable_id.clone(),
+        block: args.block.as_ref().map(|id| id.parse().map_err(|_| not_an_id(id))).transpose()?,
+        after: None,
+        ascending: args.all,
+        limit: if args.all { model::limits::PAGE_ROWS_MAX } else { args.limit },
+    })
+}
+
+fn list(settings: &Settings, args: &List, json: bool) -> Result<ExitCode> {
+    let browse = Browse::open(&settings.database)?;
+    let mut filter = filter(args)?;
+    let mut rows = Vec::new();
+    loop {
+        let page = browse.steps(&filter)?;
+        let last = page.last().map(|row| row.seq);
+        let more = args.all && page.len() == filter.limit;
+        if json {
+            page.iter().try_for_each(|row| -> Result<()> {
+                output::line(&convert::step_view(row, parent_of(&browse, row)?));
+                Ok(())
+            })?;
+        } else {
+            rows.extend(page.iter().map(cells));
+        }
+        match last {
+            Some(last) if more => filter.after = Some(last),
+            _ => break,
+        }
+    }
+    if !json {
+        output::table(&["id", "key", "action", "state", "reason", "group", "attempt", "created"], rows);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn parent_of(browse: &Browse, row: &StepRow) -> Result<Option<StepId>> {
+    Ok(row.step.block().map(|b| browse.block(b)).transpose()?.flatten().and_then(|b| b.owner))
+}
+
+fn cells(row: &StepRow) -> Vec<String> {
+    let StepRow { step, detail, .. } = row;
+    vec![
+        step.id.to_string(),
+        detail.step_key.clone().or_else(|| detail.label.clone()).unwrap_or_else(|| "-".into()),
+        step.action.to_string(),
+        if step.parked { format!("{} (waits for children)", step.state) } else { step.state.to_string() },
+        step.reason.map_or_else(|| "-".into(), |r| r.to_string()),
+        step.dispatch_group.to_string(),
+        format!("{}/{}", step.attempt, step.max_attempts),
+        output::time(Some(step.created_at)),
+    ]
+}
+
+fn show(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
+    let browse = Browse::open(&settings.database)?;
+    let id = step_id(id)?;
+    let Some(row) = browse.step(id)? else { bail!(Refused(format!("there is no step {id}"))) };
+    let around = browse.circumstances(SystemClock::default().now())?;
+    let why: Vec<String> = browse.why(&row, &around)?.iter().map(ToString::to_string).collect();
+    let view = convert::step_view(&row, parent_of(&browse, &row)?);
+    if json {
+        let mut value = serde_json::to_value(&view)?;
+        value["why"] = serde_json::to_value(&why)?;
+        output::line(&value);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let value = serde_json::to_value(&view)?;
+    for (name, value) in value.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
+        let value = value.as_str().map_or_else(|| value.to_string(), String::from);
+        output::text(format_args!("{name:<18} {value}"));
+    }
+    for attempt in browse.attempts(id)? {
+        let message = attempt.message.map(|m| format!(": {m}")).unwrap_or_default();
+        let at = output::time(Some(attempt.at));
+        output::text(format_args!("{:<18} {at} {}{message}", format!("attempt {}", attempt.attempt), attempt.outcome));
+    }
+    if !row.step.state.is_terminal() {
+        let head = if row.step.is_held() { "It is running:" } else { "It is not running because:" };
+        output::text(head);
+        why.iter().for_each(|w| output::text(format_args!("  - {w}")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn operate(settings: &Settings, common: &Common, args: Operate, verb: Option<Verb>) -> Result<ExitCode> {
+    let operation =
+        Operation { step: step_id(&args.id)?, by: whoever(args.by), why: args.why, verb, dry_run: args.dry_run };
+    let door = Door::open(settings, common.server.as_deref(), "steps")?;
+    let done = door.operate(operation).await;
+    door.close().await?;
+    let done = done?;
+    if common.json {
+        output::line(&done);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let would = if args.dry_run { "would move" } else { "moved" };
+    output::text(format_args!("step {} {would}: {} -> {}", done.id, done.from, done.to));
+    for moved in done.moves.iter().filter(|m| m.id != done.id) {
+        output::text(format_args!("  {} {} -> {}", moved.id, moved.from.as_deref().unwrap_or("new"), moved.to));
+    }
+    if let Some(by) = &done.replaced_by {
+        output::text(format_args!("step {by} takes its place"));
+    }
+    Ok(ExitCode::SUCCESS)
+}

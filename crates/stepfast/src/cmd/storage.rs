@@ -1,0 +1,39 @@
+//! `migrate` and `backup`: the database as a file.
+
+use super::output;
+use crate::cli::{Backup, Migrate};
+use crate::config::Settings;
+use anyhow::Result;
+use serde_json::json;
+use std::process::ExitCode;
+use store::sqlite::Browse;
+use store::{Clock, SystemClock};
+
+pub fn migrate(settings: &Settings, args: &Migrate, json: bool) -> Result<ExitCode> {
+    let state = Browse::migrate(&settings.database, SystemClock::default().now(), !args.check)?;
+    let current = state.applied == state.known;
+    if json {
+        output::line(&json!({"applied": state.applied, "known": state.known, "current": current}));
+    } else if current {
+        output::text(format_args!("the database is current ({} migrations)", state.applied));
+    } else {
+        output::text(format_args!("{} of {} migrations are applied; run `stepfast migrate`", state.applied, state.known));
+    }
+    Ok(if current { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+pub fn backup(browse: &Browse, args: &Backup, json: bool) -> Result<ExitCode> {
+    let bar = indicatif::ProgressBar::new(0);
+    browse.backup(&args.to, |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    })?;
+    bar.finish_and_clear();
+    let bytes = std::fs::metadata(&args.to)?.len();
+    if json {
+        output::line(&json!({"file": args.to, "bytes": bytes}));
+    } else {
+        output::text(format_args!("copied to {} ({bytes} bytes), and the copy is sound", args.to.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,200 @@
+//! Configuration: flags over environment over file over defaults, every fault told at once.
+
+use crate::cli::Common;
+use crate::host_name;
+use anyhow::{Context, Result, bail};
+use model::{DEFAULT_GROUPS, DispatchGroup, limits};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Exactly what the file said.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawConfig {
+    db: Option<String>,
+    port: Option<u16>,
+    workers: Option<usize>,
+    queues: Option<Vec<String>>,
+    groups: Option<Vec<String>>,
+    history: Option<String>,
+    dispatch: RawDispatch,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawDispatch {
+    groups: Option<Vec<String>>,
+    max_per_tick: Option<usize>,
+}
+
+const KEYS: [&str; 7] = ["db", "port", "workers", "queues", "groups", "history", "dispatch"];
+const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub database: PathBuf,
+    pub port: u16,
+    pub workers: usize,
+    pub engine: engine::Config,
+}
+
+pub const PORT: u16 = 7837;
+const WORKERS: usize = 64;
+const DATABASE: &str = "sqlite:stepfast.db";
+
+impl Settings {
+    pub fn load(common: &Common) -> Result<Settings> {
+        let raw = read(common.config.as_deref())?;
+        let mut faults = Vec::new();
+        let database = database(common.db.as_deref().or(raw.db.as_deref()).unwrap_or(DATABASE), &mut faults);
+        let names = raw.dispatch.groups.unwrap_or_else(|| DEFAULT_GROUPS.map(String::from).to_vec());
+        if names.is_empty() || names.len() > limits::GROUPS_MAX {
+            faults.push(format!("dispatch.groups: name 1 to {} groups", limits::GROUPS_MAX));
+        }
+        for name in names.iter().chain(raw.queues.iter().flatten()) {
+            if name.trim().is_empty() || name.len() > limits::NAME_BYTES_MAX {
+                faults.push(format!("`{name}` is no name for a group or queue; use 1 to {} bytes", limits::NAME_BYTES_MAX));
+            }
+        }
+        let groups: Vec<DispatchGroup> = names.iter().map(|g| DispatchGroup::new(g)).collect();
+        let owned = owned(raw.groups.as_deref().unwrap_or_default(), &groups, &mut faults);
+        let full_history = match raw.history.as_deref().or(std::env::var("STEPFAST_HISTORY").ok().as_deref()) {
+            None | Some("workflow") => false,
+            Some("full") => true,
+            Some(other) => {
+                faults.push(format!("history: `{other}` is not known; write `workflow` or `full`"));
+                false
+            }
+        };
+        let port = raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
+        if !faults.is_empty() {
+            bail!(crate::Refused(faults.join("\n")));
+        }
+        let queues = raw.queues.unwrap_or_default().iter().map(|q| q.as_str().into()).collect();
+        let max_per_tick = raw.dispatch.max_per_tick.unwrap_or(0);
+        let engine = engine::Config {
+            host: host_name().into(),
+            groups,
+            owned,
+            queues,
+            max_per_tick,
+            full_history,
+            ..engine::Config::default()
+        };
+        Ok(Settings { database, port, workers: raw.workers.unwrap_or(WORKERS), engine })
+    }
+
+    /// Decide only for these groups.
+    pub fn limit_to(&mut self, names: &[String]) -> Result<()> {
+        let mut faults = Vec::new();
+        let owned = owned(names, &self.engine.groups, &mut faults);
+        if !faults.is_empty() {
+            bail!(crate::Refused(faults.join("\n")));
+        }
+        self.engine.owned = owned;
+        Ok(())
+    }
+}
+
+fn owned(names: &[String], all: &[DispatchGroup], faults: &mut Vec<String>) -> Vec<DispatchGroup> {
+    if names.is_empty() {
+        return all.to_vec();
+    }
+    for name in names.iter().filter(|n| !all.iter().any(|g| g.as_str() == n.as_str())) {
+        let known: Vec<&str> = all.iter().map(DispatchGroup::as_str).collect();
+        faults.push(format!("`{name}` is not a dispatch group; {}", suggest(name, &known)));
+    }
+    all.iter().filter(|g| names.iter().any(|n| n == g.as_str())).cloned().collect()
+}
+
+fn database(url: &str, faults: &mut Vec<String>) -> PathBuf {
+    match url.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => path.into(),
+        _ => {
+            faults.push(format!("db: `{url}` is not understood; write sqlite:PATH, for example sqlite:stepfast.db"));
+            PathBuf::new()
+        }
+    }
+}
+
+fn read(path: Option<&Path>) -> Result<RawConfig> {
+    let (path, must) = (path.unwrap_or("stepfast.toml".as_ref()), path.is_some());
+    if !must && !path.exists() {
+        return Ok(RawConfig::default());
+    }
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let table: toml::Table =
+        text.parse().map_err(|e| crate::Refused(format!("{} is not valid TOML: {e}", path.display())))?;
+    let mut faults = unknown(&table, &KEYS, "");
+    if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
+        faults.extend(unknown(dispatch, &DISPATCH_KEYS, "dispatch."));
+    }
+    if !faults.is_empty() {
+        bail!(crate::Refused(format!("{}:\n{}", path.display(), faults.join("\n"))));
+    }
+    toml::from_str(&text).map_err(|e| crate::Refused(format!("{}: {e}", path.display())).into())
+}
+
+fn unknown(table: &toml::Table, known: &[&str], prefix: &str) -> Vec<String> {
+    let strange = table.keys().filter(|k| !known.contains(&k.as_str()));
+    strange.map(|k| format!("{prefix}{k} is not a setting; {}", suggest(k, known))).collect()
+}
+
+/// The nearest known word, or all of them.
+pub fn suggest(word: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|k| (distance(word, k), k)).min();
+    match near {
+        Some((d, k)) if d <= 2.max(word.len() / 3) => format!("did you mean `{k}`?"),
+        _ => format!("known are {}", known.join(", ")),
+    }
+}
+
+/// How many letters must change to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<Settings> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stepfast.toml");
+        std::fs::write(&path, text).unwrap();
+        Settings::load(&Common { db: None, server: None, config: Some(path), json: false })
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_a_suggestion() {
+        let refused = load("worker = 3\n[dispatch]\nmax_per_tik = 5").unwrap_err().to_string();
+        assert!(refused.contains("did you mean `workers`?"), "{refused}");
+        assert!(refused.contains("dispatch.max_per_tik is not a setting; did you mean `max_per_tick`?"), "{refused}");
+    }
+
+    #[test]
+    fn every_fault_is_told_at_once() {
+        let refused = load("db = \"mysql://x\"\ngroups = [\"alpa\"]\nhistory = \"some\"").unwrap_err().to_string();
+        for part in ["mysql://x", "did you mean `alpha`?", "history"] {
+            assert!(refused.contains(part), "{part} in {refused}");
+        }
+    }
+
+    #[test]
+    fn a_node_may_be_limited_to_some_groups() {
+        let settings = load("groups = [\"beta\", \"alpha\"]").unwrap();
+        assert_eq!(settings.engine.owned.len(), 2);
+        assert_eq!(settings.engine.groups.len(), 10);
+    }
+}

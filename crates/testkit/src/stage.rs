@@ -1,0 +1,199 @@
+//! The stage: one session that takes everything, and whose jobs do what their action says.
+
+use engine::{Config, Dispatch, Engine, EngineThread, Operation, ReportAnswer, SessionHandle, TickReport};
+use model::{Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId};
+use rules::settle::Mode;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use store::sqlite::{Browse, Holder, SqliteStore};
+use store::{Clock, Filter, SimClock, StepRow};
+use tempfile::TempDir;
+
+const ACTIONS: [&str; 8] = ["ok", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold"];
+
+/// What a job of this action answers; `hold` never does.
+pub fn outcome_of(action: &str) -> Option<Outcome> {
+    let failure = || Failure { message: format!("{action} it did"), trace: None };
+    Some(match action {
+        "ok" => Outcome::Complete { response: Some("{\"ok\":true}".into()) },
+        "fail" => Outcome::Fail { failure: failure(), notify: true },
+        "stop" => Outcome::Stop { why: "enough".into() },
+        "skip" => Outcome::Skip { why: "not needed".into() },
+        "retry" => Outcome::Retry { after: None, failure: Some(failure()) },
+        "throttle" => Outcome::Throttle { after: Duration::from_secs(60) },
+        "resolved" => Outcome::Resolved { note: "set right".into() },
+        _ => return None,
+    })
+}
+
+pub struct Stage {
+    dir: TempDir,
+    pub clock: SimClock,
+    pub engine: Engine,
+    thread: Option<EngineThread>,
+    pub session: SessionHandle,
+    pub config: Config,
+}
+
+impl Stage {
+    pub async fn new() -> Stage {
+        Stage::with(Config { by_hand: true, full_history: true, host: "stage".into(), ..Config::default() }).await
+    }
+
+    pub async fn with(config: Config) -> Stage {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        let clock = SimClock::default();
+        let (engine, thread) = start(&dir, &clock, &config);
+        let session = join(&engine).await;
+        Stage { dir, clock, engine, thread: Some(thread), session, config }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("stage.db")
+    }
+
+    /// The process dies and another takes its place.
+    pub async fn crash(&mut self) {
+        self.engine.halt();
+        self.thread.take().expect("it runs").join();
+        let (engine, thread) = start(&self.dir, &self.clock, &self.config);
+        self.engine = engine;
+        self.thread = Some(thread);
+        self.session = join(&self.engine).await;
+    }
+
+    /// Create steps from JSON, as a client would write them.
+    pub async fn create(&self, json: serde_json::Value) -> Vec<StepId> {
+        let steps: Vec<NewStep> = serde_json::from_value(json).expect("steps as JSON");
+        self.engine.create(steps).await.expect("sound steps").iter().map(|c| c.id).collect()
+    }
+
+    /// One tick of the dispatcher; what it hands out runs to its end.
+    pub async fn tick(&mut self, mode: Mode) -> TickReport {
+        let report = self.decide(mode).await;
+        self.run_handed().await;
+        report
+    }
+
+    pub async fn decide(&mut self, mode: Mode) -> TickReport {
+        self.engine.tick(mode, Dispatch::Yes, None).await.expect("a tick")
+    }
+
+    /// Tick until nothing is handed out and nothing moves.
+    pub async fn settle(&mut self) {
+        for _ in 0..1_000 {
+            let before = self.states();
+            let tick = self.tick(Mode::FixedPoint).await;
+            if tick.dispatched == 0 && tick.stopped_at.is_none() && self.states() == before {
+                return;
+            }
+        }
+        panic!("it does not come to rest: {}", self.states());
+    }
+
+    pub fn handed(&mut self) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        while let Ok(handed) = self.session.work.try_recv() {
+            claims.extend(handed.claims);
+        }
+        claims
+    }
+
+    async fn run_handed(&mut self) {
+        let session = self.session.id;
+        let reports: Vec<Report> = self
+            .handed()
+            .into_iter()
+            .filter_map(|c| outcome_of(&c.action).map(|outcome| Report { session, step: c.step, attempt: c.attempt, outcome }))
+            .collect();
+        if !reports.is_empty() {
+            self.engine.report(reports).await.expect("reports are stored");
+        }
+    }
+
+    pub async fn report(&self, session: SessionId, step: StepId, attempt: u32, outcome: Outcome) -> ReportAnswer {
+        self.engine.report(vec![Report { session, step, attempt, outcome }]).await.expect("a report")[0]
+    }
+
+    pub async fn operate(&self, step: StepId, verb: Option<rules::operator::Verb>) -> Result<State, String> {
+        let operation = Operation { step, by: "test".into(), why: "test".into(), verb, dry_run: false };
+        self.engine.operate(operation).await.map(|done| done.to).map_err(|e| e.to_string())
+    }
+
+    pub fn browse(&self) -> Browse {
+        Browse::open(&self.path()).expect("the database can be read")
+    }
+
+    pub fn step(&self, id: StepId) -> StepRow {
+        self.browse().step(id).expect("a read").expect("the step exists")
+    }
+
+    pub fn by_key(&self, key: &str) -> StepRow {
+        let filter = Filter { step_key: Some(key.into()), limit: 10, ..Filter::default() };
+        self.browse().steps(&filter).expect("a read").into_iter().next().expect("a step with this key")
+    }
+
+    /// Every step in the order of creation, as one letter: P pending, R running, C completed, and so on.
+    pub fn states(&self) -> String {
+        let filter = Filter { ascending: true, limit: 1_000, ..Filter::default() };
+        self.browse().steps(&filter).expect("a read").iter().map(|r| letter(r.step.state)).collect()
+    }
+
+    pub fn groups(&self) -> Vec<DispatchGroup> {
+        let filter = Filter { ascending: true, limit: 1_000, ..Filter::default() };
+        self.browse().steps(&filter).expect("a read").iter().map(|r| r.step.dispatch_group.clone()).collect()
+    }
+
+    /// Nothing in the database is as it must not be.
+    pub fn check(&self) {
+        let found = self.browse().check(self.clock.now(), false, |_, _| {}).expect("check runs").findings;
+        assert!(found.is_empty(), "check found {found:#?}");
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.engine.halt();
+        if let Some(thread) = self.thread.take() {
+            thread.join();
+        }
+        if !std::thread::panicking() {
+            self.check();
+        }
+    }
+}
+
+fn letter(state: State) -> char {
+    match state {
+        State::NotRunnable => 'N',
+        State::Pending => 'P',
+        State::Dispatched => 'D',
+        State::Running => 'R',
+        State::Polling => 'O',
+        State::Completed => 'C',
+        State::Skipped => 'K',
+        State::Cancelled => 'X',
+        State::Failed => 'F',
+        State::Stopped => 'S',
+        State::TimedOut => 'T',
+        State::Superseded => 'U',
+    }
+}
+
+fn start(dir: &TempDir, clock: &SimClock, config: &Config) -> (Engine, EngineThread) {
+    let holder = Holder { doing: "test".into(), ..Holder::default() };
+    let path = dir.path().join("stage.db");
+    let store = SqliteStore::open(&path, Arc::new(clock.clone()), holder).expect("the database opens");
+    Engine::start(Box::new(store), config.clone()).expect("the engine starts")
+}
+
+async fn join(engine: &Engine) -> SessionHandle {
+    let offer = SessionOffer {
+        host: "stage".into(),
+        queues: vec!["default".into(), "priority".into(), "stage".into()],
+        actions: ACTIONS.iter().map(|a| (*a).into()).collect(),
+        capacity: 1_000,
+    };
+    engine.join(offer).await.expect("a session")
+}

@@ -1,0 +1,38 @@
+//! Nodes, and the worker sessions that are on record with each.
+
+use serde::{Deserialize, Serialize};
+
+/// One engine, live or gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeView {
+    pub id: String,
+    pub host: String,
+    pub pid: u32,
+    pub url: Option<String>,
+    pub version: String,
+    pub live: bool,
+    pub started_at: String,
+    pub seen_at: String,
+    pub ended_at: Option<String>,
+    /// The dispatch groups it decides for.
+    pub dispatch_groups: Vec<String>,
+    pub sessions: Vec<SessionView>,
+}
+
+/// One worker process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionView {
+    pub id: String,
+    pub host: String,
+    pub live: bool,
+    pub queues: Vec<String>,
+    pub actions: Vec<String>,
+    pub capacity: usize,
+    pub started_at: String,
+    pub lease_ends_at: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodePage {
+    pub nodes: Vec<NodeView>,
+}

@@ -1,0 +1,166 @@
+//! A step as the API shows it, alone, in a page, and with everything that is known about it.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// One step.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepView {
+    pub id: String,
+    pub step_key: Option<String>,
+    pub label: Option<String>,
+    pub action: String,
+    pub queue: String,
+    /// `high` or `normal`.
+    pub priority: String,
+    /// `default` or `resolve-exception`.
+    pub kind: String,
+    pub dispatch_group: String,
+    pub state: String,
+    /// Why it is where it is, on every step that did not simply complete.
+    pub reason: Option<String>,
+    pub block_id: Option<String>,
+    pub index: u32,
+    pub child_block_id: Option<String>,
+    pub parent_step_id: Option<String>,
+    /// One more for every claim.
+    pub attempt: u32,
+    pub failed_attempts: u32,
+    pub lost_attempts: u32,
+    /// Executions including the first.
+    pub max_attempts: u32,
+    /// Results that came after the attempt had lost the step.
+    pub late_reports: u32,
+    pub throttled: bool,
+    pub was_throttled: bool,
+    pub dispatch_after: Option<String>,
+    pub arguments: Box<RawValue>,
+    pub response: Option<Box<RawValue>>,
+    pub error_message: Option<String>,
+    pub error_stack_trace: Option<String>,
+    pub note: Option<String>,
+    pub relatable_type: Option<String>,
+    pub relatable_id: Option<String>,
+    pub host: Option<String>,
+    pub session: Option<String>,
+    pub tick_id: Option<i64>,
+    pub superseded_by: Option<String>,
+    pub created_at: String,
+    pub dispatched_at: Option<String>,
+    pub started_at: Option<String>,
+    pub completed_at: Option<String>,
+    /// From start to end, for a step that ended.
+    pub duration_ms: Option<f64>,
+    /// How often the row was written.
+    pub version: u64,
+}
+
+/// Steps, newest first; `next` is the `after` of the following page.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepPage {
+    pub steps: Vec<StepView>,
+    pub next: Option<String>,
+}
+
+/// A step that now exists.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CreatedView {
+    pub id: String,
+    pub state: String,
+    pub dispatch_group: String,
+}
+
+/// The steps named in a create call, in its order; nested children are not repeated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CreatedPage {
+    pub steps: Vec<CreatedView>,
+}
+
+/// An attempt that did not simply succeed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptView {
+    pub attempt: u32,
+    pub at: String,
+    pub outcome: String,
+    pub message: Option<String>,
+    pub host: Option<String>,
+    pub session: Option<String>,
+    pub started_at: Option<String>,
+}
+
+/// One move of a step, kept when the history level is `full`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventView {
+    pub at: String,
+    pub from: Option<String>,
+    pub event: Option<String>,
+    pub to: String,
+    pub attempt: u32,
+}
+
+/// The child block of a step: how many children are in which state, those of no state left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChildrenView {
+    pub block_id: String,
+    /// When the children make the parent succeed.
+    pub success: String,
+    /// The index whose steps may run; 0 while the parent has not returned.
+    pub current_index: u32,
+    pub last_index: u32,
+    pub steps: BTreeMap<String, u32>,
+    pub resolvers: BTreeMap<String, u32>,
+}
+
+/// A step with all that is known about it; the step's own fields stand beside the others.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepShow {
+    #[serde(flatten)]
+    pub step: StepView,
+    /// In words, why a live step is not moving; empty for one that ended.
+    pub why: Vec<String>,
+    pub attempts: Vec<AttemptView>,
+    pub history: Vec<EventView>,
+    pub children: Option<ChildrenView>,
+}
+
+// Read twice from the same text: serde's own flattening cannot carry raw JSON.
+impl<'de> Deserialize<'de> for StepShow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StepShow, D::Error> {
+        #[derive(Deserialize)]
+        struct Beside {
+            why: Vec<String>,
+            attempts: Vec<AttemptView>,
+            history: Vec<EventView>,
+            children: Option<ChildrenView>,
+        }
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let step = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        let Beside { why, attempts, history, children } =
+            serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        Ok(StepShow { step, why, attempts, history, children })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOWN: &str = r#"{"id":"1","step_key":null,"label":null,"action":"noop","queue":"default",
+        "priority":"normal","kind":"default","dispatch_group":"alpha","state":"pending","reason":null,"block_id":null,
+        "index":1,"child_block_id":null,"parent_step_id":null,"attempt":0,"failed_attempts":0,"lost_attempts":0,
+        "max_attempts":3,"late_reports":0,"throttled":false,"was_throttled":false,"dispatch_after":null,
+        "arguments":{"b":1.10,"a":18446744073709551616},"response":null,"error_message":null,"error_stack_trace":null,
+        "note":null,"relatable_type":null,"relatable_id":null,"host":null,"session":null,"tick_id":null,
+        "superseded_by":null,"created_at":"2027-01-15T08:00:00.000000Z","dispatched_at":null,"started_at":null,
+        "completed_at":null,"duration_ms":null,"version":0,"why":["it is due later"],"attempts":[],"history":[],
+        "children":null}"#;
+
+    #[test]
+    fn a_shown_step_is_flat_and_keeps_its_arguments_to_the_letter() {
+        let shown: StepShow = serde_json::from_str(SHOWN).unwrap();
+        assert_eq!(shown.step.arguments.get(), r#"{"b":1.10,"a":18446744073709551616}"#);
+        let compact: String = SHOWN.lines().map(str::trim_start).collect();
+        assert_eq!(serde_json::to_string(&shown).unwrap(), compact);
+    }
+}
