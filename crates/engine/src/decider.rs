@@ -143,6 +143,7 @@ impl Decider {
 
     fn stop(&mut self, requests: &Receiver<Request>, reply: crate::request::Reply<()>) {
         let last = std::mem::take(&mut self.waiting);
+        self.node.close();
         let mode = if self.node.is_by_hand() { Mode::EarlyReturn } else { Mode::FixedPoint };
         self.node.turn(last, How { mode, dispatch: Dispatch::RecordOnly, ..How::default() });
         while self.node.is_full(1) {

@@ -4,7 +4,7 @@ use crate::EngineError;
 use model::{Breaker, Claim, DispatchGroup, NewStep, Report, SessionId, SessionOffer, State, StepId};
 use rules::operator::Verb;
 use rules::settle::Mode;
-use store::{StoreError, Tick};
+use store::StoreError;
 use tokio::sync::{mpsc, oneshot};
 
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
@@ -54,10 +54,9 @@ pub enum Dispatch {
     RecordOnly,
 }
 
-/// What one turn by hand did, per dispatch group that acted.
+/// What one turn by hand did.
 #[derive(Clone, Debug, Default)]
 pub struct TickReport {
-    pub ticks: Vec<Tick>,
     pub dispatched: usize,
     pub stopped_at: Option<&'static str>,
 }

@@ -90,11 +90,10 @@ impl Board {
 
     /// Bring in a row as the store has it; what is already in hand is newer and stays.
     pub fn load_step(&mut self, step: Step) {
-        if self.steps.contains_key(&step.id) {
-            return;
-        }
         let id = step.id;
-        self.adopt(step, None);
+        if !self.steps.contains_key(&id) {
+            self.adopt(step, None);
+        }
         self.refresh_window(id);
     }
     pub fn load_block(&mut self, block: Block) {

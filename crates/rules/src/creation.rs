@@ -421,6 +421,10 @@ impl Planner<'_, '_> {
         if new.child_block_id.is_none() && new.children.is_empty() {
             return None;
         }
+        if new.kind.as_deref() == Some(StepKind::Resolver.word()) {
+            let fix = "let its job make them when it runs: a resolver may never wake, and its children would wait for ever";
+            self.fault(format!("{path}.children"), "a resolver has no children before it runs", fix);
+        }
         let block_id = new.child_block_id.unwrap_or_else(|| BlockId::from_bytes((self.ground.new_id)()));
         let high = priority == Priority::High;
         let fresh = || Draft::new(Block::new(block_id, group.clone()), high);

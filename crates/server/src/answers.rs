@@ -40,7 +40,10 @@ pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
 fn weight(row: &StepRow) -> usize {
     let text = |t: &Option<String>| t.as_ref().map_or(0, String::len);
     let detail = &row.detail;
-    row.step.arguments.len() + text(&detail.response) + text(&detail.error_message) + text(&detail.error_stack_trace)
+    row.step.arguments.len()
+        + text(&detail.response)
+        + text(&detail.error_message)
+        + text(&detail.error_stack_trace)
 }
 
 /// Owners of blocks, asked for once.
@@ -122,11 +125,15 @@ pub fn drain(browse: &Browse, scope: Option<&str>, now: Timestamp) -> Result<Opt
 pub fn nodes(browse: &Browse, now: Timestamp) -> Result<wire::NodePage> {
     let (groups, sessions) = (browse.groups()?, browse.sessions()?);
     let nodes = browse.nodes()?;
-    Ok(wire::NodePage { nodes: nodes.iter().map(|n| convert::node_view(n, &groups, &sessions, now)).collect() })
+    Ok(wire::NodePage {
+        nodes: nodes.iter().map(|n| convert::node_view(n, &groups, &sessions, now)).collect(),
+    })
 }
 
 pub fn ticks(browse: &Browse, dispatch_group: Option<&str>, limit: usize) -> Result<wire::TickPage> {
-    Ok(wire::TickPage { ticks: browse.ticks(dispatch_group, limit)?.iter().map(convert::tick_view).collect() })
+    Ok(wire::TickPage {
+        ticks: browse.ticks(dispatch_group, limit)?.iter().map(convert::tick_view).collect(),
+    })
 }
 
 pub fn alerts(browse: &Browse) -> Result<wire::AlertPage> {

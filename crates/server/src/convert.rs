@@ -303,7 +303,12 @@ mod tests {
 
     #[test]
     fn an_expired_breaker_is_on_and_silent() {
-        let body = wire::BreakerBody { off: true, ttl_seconds: Some(60), why: Some("deploy".into()), ..Default::default() };
+        let body = wire::BreakerBody {
+            off: true,
+            ttl_seconds: Some(60),
+            why: Some("deploy".into()),
+            ..Default::default()
+        };
         let (now, later) = (Timestamp(0), Timestamp(60_000_000));
         let breaker = breaker(&body, "anna", now);
         let view = breaker_view(None, &breaker, now);

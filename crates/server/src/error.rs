@@ -53,7 +53,9 @@ impl ApiError {
             ApiError::NotFound(_) | ApiError::Engine(EngineError::NoStep(_)) => {
                 (StatusCode::NOT_FOUND, "not_found", "Not found")
             }
-            ApiError::NotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed"),
+            ApiError::NotAllowed(_) => {
+                (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed")
+            }
             ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden", "Forbidden"),
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "Too large"),
             ApiError::MediaType => {
@@ -67,7 +69,9 @@ impl ApiError {
                 (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
             }
             ApiError::NotReady(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_ready", "Not ready"),
-            ApiError::Engine(EngineError::Unavailable(_) | EngineError::Stopping) | ApiError::Store(_) => UNAVAILABLE,
+            ApiError::Engine(EngineError::Unavailable(_) | EngineError::Stopping) | ApiError::Store(_) => {
+                UNAVAILABLE
+            }
         }
     }
 

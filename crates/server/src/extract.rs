@@ -104,9 +104,14 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
-        assert_eq!(told("{\n  \"off\": tru"), "the body is not JSON: EOF while parsing a value at line 2 column 12");
+        assert_eq!(
+            told("{\n  \"off\": tru"),
+            "the body is not JSON: EOF while parsing a value at line 2 column 12"
+        );
         assert!(told("{\"of\": true}").starts_with("body: unknown field `of`, expected one of `off`, `why`"));
-        assert!(told("{\"off\": 3}").contains("invalid type: integer `3`, expected a boolean at line 1 column 9"));
+        assert!(
+            told("{\"off\": 3}").contains("invalid type: integer `3`, expected a boolean at line 1 column 9")
+        );
     }
 
     #[test]

@@ -59,7 +59,12 @@ pub fn group(tallies: &[Tally], dispatch_group: &str) -> Figures {
     figures
 }
 
-pub fn groups(tallies: &[Tally], groups: &[GroupStatus], everywhere: &Breaker, now: Timestamp) -> Vec<GroupFigures> {
+pub fn groups(
+    tallies: &[Tally],
+    groups: &[GroupStatus],
+    everywhere: &Breaker,
+    now: Timestamp,
+) -> Vec<GroupFigures> {
     let figures = |g: &GroupStatus| GroupFigures {
         dispatch_group: g.dispatch_group.to_string(),
         can_dispatch_steps: !everywhere.is_off(now) && !g.breaker.is_off(now),
@@ -181,7 +186,9 @@ mod tests {
     fn only_actions_in_flight_are_active() {
         let told: Vec<String> = actions(&some())
             .iter()
-            .map(|a| format!("{} {} {} {} {}", a.action, a.running, a.child_running, a.throttled, a.dispatched))
+            .map(|a| {
+                format!("{} {} {} {} {}", a.action, a.running, a.child_running, a.throttled, a.dispatched)
+            })
             .collect();
         assert_eq!(told, ["charge 3 3 4 0", "order 2 0 0 0", "ship 0 0 0 1"]);
     }

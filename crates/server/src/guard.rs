@@ -46,7 +46,8 @@ fn check(request: &Request) -> Result<(), ApiError> {
     let named = request.uri().authority().map(Authority::as_str);
     for name in std::iter::once(host).chain(named) {
         if !is_loopback(name) {
-            let problem = format!("`{name}` is not this server; it answers as localhost, 127.0.0.1 and [::1] alone");
+            let problem =
+                format!("`{name}` is not this server; it answers as localhost, 127.0.0.1 and [::1] alone");
             return Err(ApiError::Forbidden(problem));
         }
     }

@@ -77,7 +77,10 @@ mod tests {
 
     #[test]
     fn numbers_and_spans_are_readable() {
-        assert_eq!([0, 12, 999, 1_000, 1_234_567, -1_000].map(number), ["0", "12", "999", "1,000", "1,234,567", "-1,000"]);
+        assert_eq!(
+            [0, 12, 999, 1_000, 1_234_567, -1_000].map(number),
+            ["0", "12", "999", "1,000", "1,234,567", "-1,000"]
+        );
         let spans = [0, 5, 119, 120, 7_200, 400_000].map(|s| span(Duration::from_secs(s)));
         assert_eq!(spans, ["under 1 s", "5 s", "119 s", "2 min", "2 h", "4 days"]);
     }

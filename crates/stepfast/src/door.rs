@@ -3,8 +3,8 @@
 use crate::config::Settings;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
-use engine::{Created, Operated, Operation};
-use model::{Breaker, DispatchGroup, NewStep, State, StepId};
+use engine::{Created, Operation};
+use model::{Breaker, DispatchGroup, NewStep};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -96,11 +96,6 @@ impl Door {
 
 fn created(created: &Created) -> CreatedView {
     server::convert::created_view(created)
-}
-
-/// What the moves of an operation come to, in words.
-pub fn moves(done: &Operated) -> Vec<(StepId, Option<State>, State)> {
-    done.moves.clone()
 }
 
 async fn post<B: Serialize, T: DeserializeOwned>(http: &reqwest::Client, url: &str, body: &B) -> Result<T> {

@@ -8,9 +8,6 @@ use store::sqlite::{Holder, SqliteStore};
 use store::{Clock, SystemClock};
 use worker::{Registry, Runner, RunnerConfig};
 
-/// How long jobs may go on after a stop was asked for.
-pub const GRACE: Duration = Duration::from_secs(20);
-
 pub struct LocalConfig {
     pub engine: Config,
     pub clock: Arc<dyn Clock>,

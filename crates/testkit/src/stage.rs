@@ -1,7 +1,7 @@
 //! The stage: one session that takes everything, and whose jobs do what their action says.
 
 use engine::{Config, Dispatch, Engine, EngineThread, Operation, ReportAnswer, SessionHandle, TickReport};
-use model::{Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId};
+use model::{Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId, limits};
 use rules::settle::Mode;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub struct Stage {
     thread: Option<EngineThread>,
     pub session: SessionHandle,
     pub config: Config,
+    /// Claims whose job has not answered.
+    held: Vec<(StepId, u32)>,
 }
 
 impl Stage {
@@ -46,7 +48,7 @@ impl Stage {
         let clock = SimClock::default();
         let (engine, thread) = start(&dir, &clock, &config);
         let session = join(&engine).await;
-        Stage { dir, clock, engine, thread: Some(thread), session, config }
+        Stage { dir, clock, engine, thread: Some(thread), session, config, held: Vec::new() }
     }
 
     pub fn path(&self) -> PathBuf {
@@ -61,6 +63,18 @@ impl Stage {
         self.engine = engine;
         self.thread = Some(thread);
         self.session = join(&self.engine).await;
+        self.held.clear();
+    }
+
+    /// Let time pass with a session that goes on beating.
+    pub async fn advance(&self, span: Duration) {
+        let mut left = span;
+        while !left.is_zero() {
+            let part = left.min(limits::SESSION_LEASE / 2);
+            left -= part;
+            self.clock.advance(part);
+            self.engine.heartbeat(self.session.id, 0, self.held.clone()).await.expect("the session lives");
+        }
     }
 
     /// Create steps from JSON, as a client would write them.
@@ -97,6 +111,8 @@ impl Stage {
         while let Ok(handed) = self.session.work.try_recv() {
             claims.extend(handed.claims);
         }
+        let silent = claims.iter().filter(|c| outcome_of(&c.action).is_none());
+        self.held.extend(silent.map(|c| (c.step, c.attempt)));
         claims
     }
 

@@ -3,6 +3,7 @@
 //! Ids are UUIDs as text. Instants are RFC 3339 in UTC with microseconds. States are lower snake case.
 //!
 //! ```
+//! # use stepfast_wire as wire;
 //! let body: wire::BreakerBody = serde_json::from_str(r#"{"off": true, "why": "deploy", "ttl_seconds": 600}"#)?;
 //! assert!(body.off);
 //! let problem = serde_json::from_str::<wire::BreakerBody>(r#"{"of": true}"#).unwrap_err();
@@ -22,10 +23,14 @@ mod tick;
 
 pub use alert::{AlertPage, AlertView, AuditPage, AuditView};
 pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
-pub use dashboard::{ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView};
+pub use dashboard::{
+    ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,
+};
 pub use group::{GroupPage, GroupView};
 pub use node::{NodePage, NodeView, SessionView};
 pub use operate::{MoveView, OperateBody, OperatedView};
 pub use problem::{Fault, Problem, ReadyView};
-pub use step::{AttemptView, ChildrenView, CreatedPage, CreatedView, EventView, StepPage, StepShow, StepView};
+pub use step::{
+    AttemptView, ChildrenView, CreatedPage, CreatedView, EventView, StepPage, StepShow, StepView,
+};
 pub use tick::{PhaseView, TickPage, TickView};

@@ -78,6 +78,8 @@ pub struct Node {
     inbox: SyncSender<Request>,
     healthy: Arc<AtomicBool>,
     down: bool,
+    /// This turn is the last.
+    pub(super) closing: bool,
     /// Something is left for the next turn although nothing new arrives.
     again: bool,
 }
@@ -149,6 +151,7 @@ impl Node {
             inbox,
             healthy,
             down: false,
+            closing: false,
             again: true,
             config,
         };
@@ -167,6 +170,9 @@ impl Node {
     }
     pub fn with_store(&mut self, work: Box<dyn FnOnce(&mut dyn Store) + Send>) {
         work(&mut *self.store);
+    }
+    pub fn close(&mut self) {
+        self.closing = true;
     }
     pub fn release(&mut self) -> Result<()> {
         self.store.release(&self.lease)
@@ -224,7 +230,6 @@ impl Node {
 
     fn report_of(&mut self, settled: &Settled, turn: &Turn) -> TickReport {
         TickReport {
-            ticks: Vec::new(),
             dispatched: turn.dispatched,
             stopped_at: settled.stopped_at.map(|n| PIPELINE[n].name),
         }

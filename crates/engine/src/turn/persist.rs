@@ -19,6 +19,14 @@ impl Node {
             batch.events = changes.moves.iter().map(event_row).collect();
         }
         let ids = changes.steps.iter().map(|(s, _)| s.id).collect();
+        for (step, change) in &changes.steps {
+            // Whatever took a step from its session, the next heartbeat tells the worker.
+            if let Some(session) = change.before.as_ref().filter(|b| b.is_held()).and_then(|b| b.session)
+                && step.session != Some(session)
+            {
+                self.sessions.took_back(session, step.id);
+            }
+        }
         self.write_steps(&mut batch, changes.steps, now);
         for (block, change) in changes.blocks {
             let expected = change.before.map(|_| block.version);
@@ -69,8 +77,9 @@ impl Node {
     }
 
     fn close_ticks(&mut self, batch: &mut Batch, now: Timestamp) {
-        let old = now - std::time::Duration::from_secs(1);
-        batch.ticks = self.ticks.close(old);
+        // By hand every turn is a tick; else a tick is a second, and the last one ends with the engine.
+        let whole = self.config.by_hand || self.closing;
+        batch.ticks = self.ticks.close(if whole { now } else { now - std::time::Duration::from_secs(1) });
         for tick in &batch.ticks {
             batch.groups.push(store::GroupWrite {
                 current_tick: Some(tick.id),

@@ -50,13 +50,17 @@ fn which(word: &str) -> Result<Option<Verb>, ApiError> {
     let known: Vec<&str> = Verb::ALL.iter().map(|v| v.word()).collect();
     let found = Verb::ALL.into_iter().find(|v| v.word() == word);
     found.map(Some).ok_or_else(|| {
-        ApiError::NotFound(format!("`{word}` cannot be done to a step; these can: {}, retry", known.join(", ")))
+        ApiError::NotFound(format!(
+            "`{word}` cannot be done to a step; these can: {}, retry",
+            known.join(", ")
+        ))
     })
 }
 
 /// Who acts.
 pub fn signed(by: Option<String>) -> Result<String, ApiError> {
-    let by = by.map(|by| by.trim().to_string()).filter(|by| !by.is_empty()).unwrap_or_else(|| BY_DEFAULT.into());
+    let by =
+        by.map(|by| by.trim().to_string()).filter(|by| !by.is_empty()).unwrap_or_else(|| BY_DEFAULT.into());
     fits("by", &by, limits::NAME_BYTES_MAX)?;
     Ok(by)
 }

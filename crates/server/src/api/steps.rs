@@ -84,7 +84,8 @@ impl Wanted {
 }
 
 fn read<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, ApiError> {
-    text.parse().map_err(|problem| ApiError::BadRequest(format!("{name}: `{text}` is not understood: {problem}")))
+    text.parse()
+        .map_err(|problem| ApiError::BadRequest(format!("{name}: `{text}` is not understood: {problem}")))
 }
 
 pub async fn list(

@@ -63,11 +63,17 @@ fn facts(step: &StepView) -> Markup {
     fact("Dispatch group", Some(step.dispatch_group.clone()));
     fact("Queue", Some(format!("{}, {} priority", step.queue, step.priority)));
     fact("Kind", (step.kind != "default").then(|| step.kind.clone()));
-    let of = format!("{}, {} failed of {}, {} lost", step.attempt, step.failed_attempts, step.max_attempts, step.lost_attempts);
+    let of = format!(
+        "{}, {} failed of {}, {} lost",
+        step.attempt, step.failed_attempts, step.max_attempts, step.lost_attempts
+    );
     fact("Attempt", Some(of));
     fact("Late reports", (step.late_reports > 0).then(|| step.late_reports.to_string()));
     fact("Host", step.host.clone());
-    fact("About", step.relatable_type.as_ref().map(|t| format!("{t} {}", step.relatable_id.as_deref().unwrap_or(""))));
+    fact(
+        "About",
+        step.relatable_type.as_ref().map(|t| format!("{t} {}", step.relatable_id.as_deref().unwrap_or(""))),
+    );
     fact("Not before", told(&step.dispatch_after));
     fact("Created", Some(clock(&step.created_at)));
     fact("Started", told(&step.started_at));
@@ -94,7 +100,12 @@ fn family(children: &ChildrenView) -> Markup {
         .steps
         .iter()
         .map(|(state, n)| format!("{n} {}", state.replace('_', " ")))
-        .chain(children.resolvers.iter().map(|(state, n)| format!("{n} {} (resolvers)", state.replace('_', " "))))
+        .chain(
+            children
+                .resolvers
+                .iter()
+                .map(|(state, n)| format!("{n} {} (resolvers)", state.replace('_', " "))),
+        )
         .collect();
     html! {
         section {

@@ -120,7 +120,13 @@ pub fn render(view: &DashboardView) -> Markup {
 }
 
 fn controls(view: &DashboardView) -> Markup {
-    let light = if view.safe_to_restart { "safe" } else if view.breaker.off { "draining" } else { "busy" };
+    let light = if view.safe_to_restart {
+        "safe"
+    } else if view.breaker.off {
+        "draining"
+    } else {
+        "busy"
+    };
     html! {
         div.controls {
             p #restart .light.(light) role="status" { span.dot {} span #restart-text { (view.words.restart) } }

@@ -16,8 +16,13 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
     let chosen = wanted.clone();
     let filter = wanted.filter()?;
     let page = app.read(move |browse| answers::steps(browse, &filter)).await?;
-    let frame =
-        Frame { title: "Steps", version: app.site.version, host: &app.site.host, script: None, controls: html! {} };
+    let frame = Frame {
+        title: "Steps",
+        version: app.site.version,
+        host: &app.site.host,
+        script: None,
+        controls: html! {},
+    };
     Ok(framed(frame, render(&page, &chosen)))
 }
 
@@ -73,7 +78,9 @@ fn address(wanted: &Wanted) -> String {
 
 fn escape(text: &mut String, byte: u8) {
     match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b',' => text.push(char::from(byte)),
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b',' => {
+            text.push(char::from(byte))
+        }
         _ => *text += &format!("%{byte:02X}"),
     }
 }

@@ -18,7 +18,7 @@ pub fn text(words: impl std::fmt::Display) {
 
 pub fn table(head: &[&str], rows: Vec<Vec<String>>) {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(head.to_vec());
+    table.load_style(presets::NOTHING).set_header(head.to_vec());
     for row in rows {
         table.add_row(row);
     }

@@ -196,9 +196,9 @@ async fn operate(settings: &Settings, common: &Common, args: Operate, verb: Opti
         return Ok(ExitCode::SUCCESS);
     }
     let would = if args.dry_run { "would move" } else { "moved" };
-    output::text(format_args!("step {} {would}: {} -> {}", done.id, done.from, done.to));
-    for moved in done.moves.iter().filter(|m| m.id != done.id) {
-        output::text(format_args!("  {} {} -> {}", moved.id, moved.from.as_deref().unwrap_or("new"), moved.to));
+    output::text(format_args!("step {} {would}: {} -> {}", done.step_id, done.from, done.to));
+    for moved in done.moves.iter().filter(|m| m.step_id != done.step_id) {
+        output::text(format_args!("  {} {} -> {}", moved.step_id, moved.from.as_deref().unwrap_or("new"), moved.to));
     }
     if let Some(by) = &done.replaced_by {
         output::text(format_args!("step {by} takes its place"));

@@ -3,7 +3,7 @@
 use super::Browse;
 use crate::batch::SessionRow;
 use crate::{Result, StepRow};
-use model::{Breaker, GroupStatus, Timestamp};
+use model::{Block, Breaker, GroupStatus, Step, Timestamp};
 use rules::why::{Context, Why, why};
 
 /// What every answer shares; read once for many steps.
@@ -37,27 +37,34 @@ impl Browse {
         let block = step.block().map(|b| self.block(b)).transpose()?.flatten();
         let owner = block.as_ref().and_then(|b| b.owner).map(|o| self.step(o)).transpose()?.flatten();
         let children = step.child_block.map(|b| self.block(b)).transpose()?.flatten();
-        let group = around.groups.iter().find(|g| g.dispatch_group == step.dispatch_group);
+        Ok(around.why(step, block.as_ref(), owner.as_ref().map(|o| &o.step), children.as_ref()))
+    }
+}
+
+impl Circumstances {
+    /// Why a step is not moving, when its rows are at hand.
+    pub(super) fn why(&self, step: &Step, block: Option<&Block>, owner: Option<&Step>, children: Option<&Block>) -> Vec<Why> {
+        let group = self.groups.iter().find(|g| g.dispatch_group == step.dispatch_group);
         let takes = |s: &&SessionRow| {
-            s.lease_ends_at > around.now
+            s.lease_ends_at > self.now
                 && s.offer.queues.contains(&step.queue)
                 && s.offer.actions.contains(&step.action)
         };
-        let takers: Vec<&SessionRow> = around.sessions.iter().filter(takes).collect();
-        let free = takers.iter().filter(|s| around.held.get(&s.id).is_none_or(|n| *n < s.offer.capacity)).count();
-        let held_until = step.session.and_then(|id| around.sessions.iter().find(|s| s.id == id)).map(|s| s.lease_ends_at);
+        let takers: Vec<&SessionRow> = self.sessions.iter().filter(takes).collect();
+        let free = takers.iter().filter(|s| self.held.get(&s.id).is_none_or(|n| *n < s.offer.capacity)).count();
+        let held_until = step.session.and_then(|id| self.sessions.iter().find(|s| s.id == id)).map(|s| s.lease_ends_at);
         let context = Context {
-            now: around.now,
-            block: block.as_ref(),
-            owner: owner.as_ref().map(|o| &o.step),
-            children: children.as_ref(),
-            everywhere: around.breaker.clone(),
+            now: self.now,
+            block,
+            owner,
+            children,
+            everywhere: self.breaker.clone(),
             group: group.map(|g| g.breaker.clone()).unwrap_or_default(),
-            group_owned: group.is_some_and(|g| g.owner.is_some() && g.lease_ends_at.is_some_and(|at| at > around.now)),
+            group_owned: group.is_some_and(|g| g.owner.is_some() && g.lease_ends_at.is_some_and(|at| at > self.now)),
             takers: takers.len(),
             free_takers: free,
             held_until,
         };
-        Ok(why(step, &context))
+        why(step, &context)
     }
 }

@@ -1,8 +1,8 @@
 //! Archive and purge: whole settled trees leave the live tables, one page to a transaction.
 //!
 //! Why    half a tree lies: a parent whose children are gone looks childless. A tree is a step that stands alone or a block
-//!        without owner, with everything below; it leaves only when every step ended (or sleeps), no block is open and
-//!        nothing happened since. A page is bounded in trees and in rows looked at, so that turns are not kept waiting;
+//!        without owner, with everything below; it leaves only when every step ended (or sleeps), no rule has to look at
+//!        any of its blocks, and nothing happened since. A page is bounded in trees and in rows looked at, so that turns are not kept waiting;
 //!        a tree larger than a page still goes in one piece.
 
 use crate::{Result, Retained, Retention, StoreError};
@@ -256,7 +256,7 @@ impl<'a> Page<'a> {
             }
         }
         let (blocks, steps) = (
-            place.sql("select rowid from {blocks} where id = ?1 and is_open = 0"),
+            place.sql("select rowid from {blocks} where id = ?1 and touched = 0 and sweep_kind is null"),
             place.sql(&format!("select {COLUMNS} from {{steps}} where block_id = ?1")),
         );
         while let Some(block) = below.pop() {

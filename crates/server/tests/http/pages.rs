@@ -1,0 +1,144 @@
+use crate::place::{Place, endless};
+use std::time::Duration;
+use worker::{Claim, Outcome};
+
+const PLANTED: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\\\"'&";
+
+/// Nothing of what was planted is markup.
+fn assert_tame(html: &str) {
+    for markup in ["<script>alert", "<img src=x", "\"'&<"] {
+        assert!(!html.contains(markup), "{markup} is in the page");
+    }
+}
+
+#[tokio::test]
+async fn the_root_leads_to_the_page() {
+    let place = Place::open();
+    let answer = place.get("/").await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.headers["location"].to_str().unwrap()),
+        (303, "/step-dispatcher")
+    );
+    place.close().await;
+}
+
+#[tokio::test]
+async fn the_figures_are_those_of_the_spec() {
+    let mut place = Place::open();
+    place
+        .work(|registry| {
+            registry.job("endless", endless);
+            registry.job("limited", async |_: Claim| Outcome::Throttle { after: Duration::from_secs(600) });
+        })
+        .await;
+    let made = place
+        .create(
+            r#"[{"action": "noop", "children": [{"action": "endless"}, {"action": "noop", "index": 2}]},
+                {"action": "limited"}, {"action": "ghost"}, {"action": "fail"}]"#,
+        )
+        .await;
+    place.until_state(&made[3], "failed").await;
+    let settled =
+        |view: &serde_json::Value| view["global"]["throttled"] == 1 && view["global"]["child_running"] == 1;
+    let view = place.until("/step-dispatcher/api", settled).await;
+    let global = &view["global"];
+    assert_eq!((&global["running"], &global["child_running"]), (&2.into(), &1.into()), "the parent waits");
+    assert_eq!((&global["pending"], &global["child_pending"]), (&3.into(), &3.into()));
+    assert_eq!((&global["failed"], &global["completed"]), (&1.into(), &0.into()));
+    let actions: Vec<&str> =
+        view["actions"].as_array().unwrap().iter().map(|a| a["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["endless", "noop"], "only what is in flight is active");
+    let host = &view["hostnames"][0];
+    assert_eq!(
+        (&host["hostname"], &host["online"], &host["failed"]),
+        (&"worker1".into(), &true.into(), &1.into())
+    );
+    assert_eq!((&view["version"], &view["can_dispatch_steps"]), (&"1.2.3".into(), &true.into()));
+    assert_eq!((&view["safe_to_restart"], &view["in_flight"]), (&false.into(), &1.into()));
+    assert_eq!(view["dispatch_groups"].as_array().unwrap().len(), 10);
+    let html = place.get("/step-dispatcher").await;
+    assert_eq!(html.headers["content-type"], "text/html; charset=utf-8");
+    for text in [
+        "v1.2.3",
+        "data-figure=\"child_running\">1<",
+        "Throttled",
+        "endless",
+        "worker1",
+        "kappa",
+        "Not safe to restart",
+    ] {
+        assert!(html.text().contains(text), "{text} is not in {}", html.text());
+    }
+    place.close().await;
+}
+
+#[tokio::test]
+async fn text_from_outside_is_never_markup() {
+    let mut place = Place::open();
+    let action = PLANTED.replace("\\\"", "\"");
+    place
+        .work(|registry| {
+            registry.job(&action, endless);
+        })
+        .await;
+    let made = place
+        .create(&format!(
+            r#"[{{"action": "{PLANTED}", "label": "{PLANTED}"}},
+                {{"action": "fail", "label": "{PLANTED}", "step_key": "{PLANTED}", "arguments": {{"message": "{PLANTED}"}}}}]"#
+        ))
+        .await;
+    place.until_state(&made[0], "running").await;
+    place.until_state(&made[1], "failed").await;
+    place
+        .post("/v1/breaker", format!(r#"{{"off": true, "why": "{PLANTED}", "by": "{PLANTED}"}}"#))
+        .await
+        .ok();
+    let steps = [0, 1].map(|i| format!("/step-dispatcher/steps/{}", made[i]));
+    for path in ["/step-dispatcher", "/step-dispatcher/steps", &steps[0], &steps[1]] {
+        let html = place.get(path).await;
+        assert_eq!(html.status, 200);
+        assert!(html.text().contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path} does not show it");
+        assert_tame(html.text());
+    }
+    let html = place.get("/step-dispatcher/steps?action=%22%3E%3Cscript%3Ealert(1)%3C/script%3E").await;
+    assert_tame(html.text());
+    place.close().await;
+}
+
+#[tokio::test]
+async fn steps_are_listed_and_shown_for_people() {
+    let place = Place::open();
+    let made = place
+        .create(r#"[{"action": "ghost", "label": "first"}, {"action": "ghost", "label": "second"}]"#)
+        .await;
+    let list = place.get("/step-dispatcher/steps?state=pending&limit=1").await;
+    assert!(list.text().contains("second") && !list.text().contains("first"));
+    assert!(
+        list.text().contains("Older steps") && list.text().contains("state=pending&amp;limit=1&amp;after=")
+    );
+    let shown = place.get(&format!("/step-dispatcher/steps/{}", made[0])).await;
+    assert!(shown.text().contains("no worker offers action `ghost` on queue `default`"), "{}", shown.text());
+    place.get("/step-dispatcher/steps/00000000-0000-0000-0000-000000000001").await.refused(404, "not_found");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_page_has_no_script_or_style_of_its_own() {
+    let place = Place::open();
+    place.create(r#"[{"action": "ghost"}]"#).await;
+    for path in ["/step-dispatcher", "/step-dispatcher/steps"] {
+        let html = place.get(path).await;
+        assert!(
+            !html.text().contains("style=")
+                && !html.text().contains("<style")
+                && !html.text().contains(" onclick")
+        );
+        assert!(!html.text().contains("<script>"));
+    }
+    let script = place.get("/assets/step-dispatcher.js").await;
+    assert_eq!(script.headers["content-type"], "text/javascript; charset=utf-8");
+    assert!(!script.text().contains("innerHTML"));
+    assert_eq!(place.get("/assets/page.css").await.headers["content-type"], "text/css; charset=utf-8");
+    place.get("/assets/..%2FCargo.toml").await.refused(404, "not_found");
+    place.close().await;
+}

@@ -1,0 +1,158 @@
+//! A whole server on a temporary SQLite file, asked without a socket.
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use engine::{Config, Engine, EngineThread};
+use serde_json::Value;
+use stepfast_server::{self as server, Site};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use store::SystemClock;
+use store::sqlite::{Holder, SqliteStore};
+use tempfile::TempDir;
+use tokio::time::{interval, timeout};
+use tower::ServiceExt;
+use worker::{Claim, Outcome, Registry, Runner, RunnerConfig};
+
+/// Nothing that a test waits for takes this long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Place {
+    pub engine: Engine,
+    pub router: Router,
+    pub dir: TempDir,
+    thread: EngineThread,
+    runners: Vec<Runner>,
+}
+
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub bytes: Bytes,
+}
+
+impl Answer {
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes).unwrap()
+    }
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
+    }
+    /// A problem of this status, with its code.
+    pub fn refused(&self, status: u16, code: &str) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text());
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        let problem = self.json();
+        assert_eq!(problem["code"], code, "{problem}");
+        assert_eq!(problem["status"], status);
+        problem
+    }
+    pub fn ok(&self) -> Value {
+        assert!(self.status.is_success(), "{} {}", self.status, self.text());
+        self.json()
+    }
+}
+
+impl Place {
+    pub fn open() -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join("steps.db");
+        let clock = Arc::new(SystemClock::default());
+        let holder = Holder { pid: std::process::id(), host: "here".into(), url: None, doing: "test".into() };
+        let store = SqliteStore::open(&database, clock.clone(), holder).unwrap();
+        let config = Config { host: "here".into(), full_history: true, ..Config::default() };
+        let (engine, thread) = Engine::start(Box::new(store), config).unwrap();
+        let site = Site { engine: engine.clone(), database, clock, version: "1.2.3", host: "here".into() };
+        Place { engine, router: server::router(site), dir, thread, runners: Vec::new() }
+    }
+
+    pub fn site(&self) -> Site {
+        Site {
+            engine: self.engine.clone(),
+            database: self.database(),
+            clock: Arc::new(SystemClock::default()),
+            version: "1.2.3",
+            host: "here".into(),
+        }
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.dir.path().join("steps.db")
+    }
+
+    /// A worker on the host `worker1` with the built-in actions and what the test adds.
+    pub async fn work(&mut self, add: impl FnOnce(&mut Registry)) {
+        let mut registry = Registry::default();
+        worker::register_builtin(&mut registry);
+        add(&mut registry);
+        let queues = vec!["default".into(), "priority".into()];
+        let config = RunnerConfig { host: "worker1".into(), queues, concurrency: 16 };
+        self.runners.push(Runner::start(self.engine.clone(), registry, config).await.unwrap());
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, 64 << 20).await.unwrap();
+        Answer { status: parts.status, headers: parts.headers, bytes }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).header("host", "localhost:7837").body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, body: impl Into<Body>) -> Answer {
+        let request =
+            Request::post(path).header("host", "localhost:7837").header("content-type", "application/json");
+        self.send(request.body(body.into()).unwrap()).await
+    }
+
+    /// Create steps from the JSON of a list, and name them.
+    pub async fn create(&self, steps: &str) -> Vec<String> {
+        let answer = self.post("/v1/steps", format!("{{\"steps\": {steps}}}")).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
+        let created = answer.json();
+        created["steps"].as_array().unwrap().iter().map(|s| s["id"].as_str().unwrap().to_string()).collect()
+    }
+
+    pub async fn step(&self, id: &str) -> Value {
+        self.get(&format!("/v1/steps/{id}")).await.ok()
+    }
+
+    /// Ask until the answer is as expected.
+    pub async fn until(&self, path: &str, expected: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        let asked = timeout(PATIENCE, async {
+            let mut again = interval(Duration::from_millis(5));
+            loop {
+                again.tick().await;
+                last = self.get(path).await.ok();
+                if expected(&last) {
+                    break;
+                }
+            }
+        });
+        assert!(asked.await.is_ok(), "{path} never answered as expected; at last {last}");
+        last
+    }
+
+    pub async fn until_state(&self, id: &str, state: &str) -> Value {
+        self.until(&format!("/v1/steps/{id}"), |step| step["state"] == state).await
+    }
+
+    pub async fn close(self) {
+        for runner in self.runners {
+            runner.stop(Duration::ZERO).await;
+        }
+        self.engine.stop().await.unwrap();
+        let thread = self.thread;
+        tokio::task::spawn_blocking(move || thread.join()).await.unwrap();
+    }
+}
+
+/// A job that runs until its worker stops.
+pub async fn endless(_: Claim) -> Outcome {
+    std::future::pending().await
+}

@@ -1,0 +1,136 @@
+//! The command line, end to end.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Home, until};
+use serde_json::json;
+
+#[test]
+fn a_first_step_from_creation_to_its_end() {
+    let home = Home::new();
+    let id = home.ok(&["steps", "create", "--action", "echo", "--arguments", "{\"hello\":\"world\"}"]);
+    let shown = home.ok(&["steps", "show", id.trim()]);
+    assert!(shown.contains("It is not running because:"), "{shown}");
+    assert!(shown.contains("no worker offers action `echo`"), "{shown}");
+    assert!(home.ok(&["dispatch", "--once"]).contains("dispatched 1"));
+    let row = &home.json(&["steps", "list", "--all", "--json"])[0];
+    assert_eq!((row["state"].as_str(), row["attempt"].as_i64()), (Some("completed"), Some(1)));
+    assert_eq!(row["response"], json!({"hello": "world"}));
+    for field in ["id", "step_key", "state", "started_at", "completed_at"] {
+        assert!(row.get(field).is_some(), "{field} in {row}");
+    }
+    home.ok(&["check"]);
+}
+
+#[test]
+fn early_return_takes_one_phase_a_tick_also_across_processes() {
+    let home = Home::new();
+    let file = home.dir.path().join("tree.json");
+    let tree = json!({"steps": [{"action": "echo", "children": [
+        {"action": "fail", "index": 1}, {"action": "echo", "index": 2}]}]});
+    std::fs::write(&file, tree.to_string()).unwrap();
+    home.ok(&["steps", "create", "--file", file.to_str().unwrap()]);
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        home.ok(&["dispatch", "--once", "--early-return"]);
+        seen.push(home.states().join(" "));
+    }
+    assert_eq!(seen, [
+        "running pending pending",
+        "running failed pending",
+        "running failed cancelled",
+        "failed failed cancelled"
+    ]);
+    home.ok(&["check"]);
+}
+
+#[test]
+fn bad_input_is_answered_with_the_field_and_the_fix() {
+    let home = Home::new();
+    home.ok(&["migrate"]);
+    let told = home.fails(3, &["steps", "create", "--action", " "]);
+    assert!(told.contains("steps[0].action: is empty"), "{told}");
+    let told = home.fails(3, &["steps", "create", "--action", "echo", "--arguments", "{oops"]);
+    assert!(told.contains("--arguments is not JSON"), "{told}");
+    let told = home.fails(3, &["steps", "create", "--action", "echo", "--dispatch-group", "alfa"]);
+    assert!(told.contains("`alfa` is not a dispatch group"), "{told}");
+    let told = home.fails(3, &["steps", "list", "--state", "runing"]);
+    assert!(told.contains("did you mean `running`?"), "{told}");
+    let told = home.fails(3, &["steps", "show", "42"]);
+    assert!(told.contains("is not an id"), "{told}");
+    let file = home.dir.path().join("bad.json");
+    std::fs::write(&file, "{\"steps\": [\n  {\"action\": \"echo\", \"colour\": 1}\n]}").unwrap();
+    let told = home.fails(3, &["steps", "create", "--file", file.to_str().unwrap()]);
+    assert!(told.contains("bad.json:2:") && told.contains("colour"), "{told}");
+    assert_eq!(home.states().len(), 0, "nothing was half-created");
+}
+
+#[test]
+fn a_second_server_is_refused_and_commands_find_the_first() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let told = home.fails(4, &["serve", "--port", "0"]);
+    assert!(told.contains("is in use by process") && told.contains(&server.url), "{told}");
+    home.ok(&["steps", "create", "--action", "noop"]);
+    until("the step ends", || home.states() == ["completed"]);
+    home.ok(&["check"]);
+    server.stop();
+    home.ok(&["check"]);
+}
+
+#[test]
+fn drain_says_when_it_is_safe() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    home.ok(&["steps", "create", "--action", "sleep", "--arguments", "{\"ms\": 1500}"]);
+    until("it runs", || home.states() == ["running"]);
+    let told = home.fails(1, &["drain", "--why", "deploy"]);
+    assert!(told.contains("not safe: 1 step(s)"), "{told}");
+    home.ok(&["steps", "create", "--action", "noop"]);
+    assert!(home.ok(&["drain", "--wait"]).contains("safe to restart"));
+    assert_eq!(home.states(), ["completed", "pending"], "nothing new was dispatched");
+    assert!(home.ok(&["breaker", "status"]).contains("because deploy"));
+    home.ok(&["breaker", "on"]);
+    until("it goes on", || home.states() == ["completed", "completed"]);
+    home.ok(&["check"]);
+    server.stop();
+}
+
+#[test]
+fn archive_and_purge_take_whole_settled_trees() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    home.ok(&["steps", "create", "--action", "noop"]);
+    home.ok(&["steps", "create", "--action", "noop", "--delay-ms", "3600000"]);
+    until("one ends", || home.states().contains(&"completed".to_string()));
+    assert!(home.ok(&["archive", "--days", "0", "--dry-run"]).contains("1 trees"));
+    assert_eq!(home.states().len(), 2);
+    assert!(home.ok(&["archive", "--days", "0"]).contains("1 trees with 1 steps archived"));
+    assert_eq!(home.states(), ["pending"]);
+    assert!(home.ok(&["purge", "--days", "0", "--only-archive"]).contains("1 trees"));
+    home.ok(&["check"]);
+    server.stop();
+}
+
+#[test]
+fn a_backup_is_a_sound_copy() {
+    let home = Home::new();
+    home.ok(&["steps", "create", "--action", "noop"]);
+    let copy = home.dir.path().join("copy.db");
+    home.ok(&["backup", copy.to_str().unwrap()]);
+    let output = common::command(&copy, &["steps", "list", "--all", "--json"]).output().unwrap();
+    assert_eq!(common::text(&output.stdout).lines().count(), 1);
+    home.fails(3, &["backup", copy.to_str().unwrap()]);
+}
+
+#[test]
+fn a_newer_database_is_refused() {
+    let home = Home::new();
+    home.ok(&["migrate"]);
+    home.ok(&["migrate", "--check"]);
+    let connection = rusqlite::Connection::open(home.db()).unwrap();
+    connection.execute("insert into migrations values (99, '0099_future', 'x', 0)", []).unwrap();
+    let told = home.fails(3, &["steps", "list"]);
+    assert!(told.contains("does not know"), "{told}");
+}

@@ -1,0 +1,118 @@
+//! The server as a process: killed, stopped, and out of room.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Home, get, post, until};
+use serde_json::json;
+use std::process::Command;
+
+#[test]
+fn a_killed_server_loses_nothing_and_starts_again_at_once() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let steps: Vec<_> = (0..200).map(|_| json!({"action": "sleep", "arguments": {"ms": 200}})).collect();
+    let (status, made) = post(&format!("{}/v1/steps", server.url), &json!({"steps": steps}));
+    assert_eq!((status, made["steps"].as_array().unwrap().len()), (201, 200));
+    until("some run", || home.states().contains(&"running".to_string()));
+    server.kill();
+    let server = home.serve(&[]);
+    until("all end", || home.states().iter().all(|s| s == "completed"));
+    let rows = home.json(&["steps", "list", "--all", "--json"]);
+    assert!(rows.iter().any(|r| r["lost_attempts"].as_i64() > Some(0)), "a lost attempt is on record");
+    assert!(rows.iter().all(|r| r["failed_attempts"].as_i64() == Some(0)), "and costs no attempt");
+    home.ok(&["check"]);
+    server.stop();
+}
+
+#[test]
+fn a_stopped_server_lets_jobs_finish() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    home.ok(&["steps", "create", "--action", "sleep", "--arguments", "{\"ms\": 800}"]);
+    until("it runs", || home.states() == ["running"]);
+    server.stop();
+    let row = &home.json(&["steps", "list", "--all", "--json"])[0];
+    assert_eq!((row["state"].as_str(), row["attempt"].as_i64(), row["lost_attempts"].as_i64()), (Some("completed"), Some(1), Some(0)));
+    home.ok(&["check"]);
+}
+
+#[test]
+fn a_cancelled_job_reports_late_and_changes_nothing() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let id = home.ok(&["steps", "create", "--action", "sleep", "--arguments", "{\"ms\": 600}"]);
+    until("it runs", || home.states() == ["running"]);
+    home.ok(&["steps", "cancel", id.trim(), "--why", "changed my mind"]);
+    until("its report came late", || {
+        home.json(&["steps", "list", "--all", "--json"])[0]["late_reports"].as_i64() == Some(1)
+    });
+    assert_eq!(home.states(), ["cancelled"]);
+    let (_, shown) = get(&format!("{}/v1/steps/{}", server.url, id.trim()));
+    assert!(shown.to_string().contains("late"), "{shown}");
+    home.ok(&["check"]);
+    server.stop();
+}
+
+/// A small file system that is thrown away with the test.
+struct SmallDisk<'a>(&'a std::path::Path);
+
+impl<'a> SmallDisk<'a> {
+    fn mount(path: &'a std::path::Path, size: &str) -> SmallDisk<'a> {
+        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], path);
+        SmallDisk(path)
+    }
+    fn grow(&self, size: &str) {
+        mount(&["-o", &format!("remount,size={size}")], self.0);
+    }
+}
+
+fn mount(args: &[&str], path: &std::path::Path) {
+    let done = Command::new("mount").args(args).arg(path).status().unwrap();
+    assert!(done.success(), "mounting a small file system needs root");
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_clearly_and_recovers_when_there_is_room() {
+    let home = Home::new();
+    let disk = SmallDisk::mount(home.dir.path(), "6m");
+    let server = home.serve(&["--workers", "0"]);
+    let filler = "x".repeat(20_000);
+    let url = format!("{}/v1/steps", server.url);
+    let steps: Vec<_> = (0..10).map(|_| json!({"action": "noop", "arguments": {"x": filler}})).collect();
+    let mut acknowledged = 0;
+    let refused = loop {
+        let (status, answer) = post(&url, &json!({"steps": steps}));
+        if status != 201 {
+            break (status, answer);
+        }
+        acknowledged += 10;
+        assert!(acknowledged < 10_000, "the disk never filled");
+    };
+    assert_eq!(refused.0, 503, "{refused:?}");
+    assert!(refused.1["detail"].as_str().unwrap().contains("nothing was stored"), "{refused:?}");
+    assert_eq!(get(&format!("{}/readyz", server.url)).0, 503);
+    assert_eq!(get(&format!("{}/livez", server.url)).0, 200);
+    disk.grow("200m");
+    until("it takes work again", || post(&url, &json!({"steps": [{"action": "noop"}]})).0 == 201);
+    until("it says so", || get(&format!("{}/readyz", server.url)).0 == 200);
+    let stored = home.states().len();
+    assert!(stored > acknowledged && stored < acknowledged + 20, "{stored} stored, {acknowledged} acknowledged");
+    home.ok(&["check"]);
+    server.stop();
+}
+
+#[test]
+fn a_read_only_place_is_told_at_the_start() {
+    let home = Home::new();
+    let _disk = SmallDisk::mount(home.dir.path(), "6m");
+    mount(&["-o", "remount,ro"], home.dir.path());
+    let told = home.fails(4, &["serve", "--port", "0"]);
+    assert!(told.contains("Read-only file system") || told.contains("read-only"), "{told}");
+}

@@ -1,0 +1,226 @@
+//! The history of every step, move by move: legal, fenced, without a gap, and ending where the row is.
+//!
+//! Why    the row says where a step is, the history says how it came there; if one were wrong, the other shows it. Steps
+//!        and events are read side by side in the order of the step's id.
+
+use super::{Report, Scene};
+use crate::Result;
+use model::{Event, State, StepId, Timestamp};
+use rules::machine;
+use rusqlite::{Row, Rows};
+
+/// What the row of a step says.
+struct Now {
+    id: StepId,
+    state: State,
+    attempt: u32,
+    created_at: Timestamp,
+    dispatch_group: String,
+}
+
+struct Moved {
+    step: StepId,
+    at: Timestamp,
+    from: Option<State>,
+    event: Option<Event>,
+    to: State,
+    attempt: u32,
+    /// A word that is none of ours.
+    unknown: bool,
+}
+
+pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
+    let mut statement = scene.browse.connection.prepare(
+        "select entity_id, at, from_state, event, to_state, attempt from events where entity = 'step'
+          order by entity_id, seq",
+    )?;
+    let mut moves = Moves { rows: statement.query([])?, next: None };
+    moves.step()?;
+    let sql = "select id, state, attempt, created_at, dispatch_group from steps
+               union all select id, state, attempt, created_at, dispatch_group from steps_archive order by 1";
+    scene.each(sql, [], |row| {
+        let now = read_now(row, scene)?;
+        moves.skip_to(Some(now.id), report)?;
+        let mut tale = Tale { now: &now, scene, last: None, claimed: None };
+        while let Some(moved) = moves.next.take_if(|moved| moved.step == now.id) {
+            if scene.history.is_some() {
+                tale.go_on(moved, report);
+            }
+            moves.step()?;
+        }
+        if scene.history.is_some() {
+            tale.end(report);
+        }
+        Ok(())
+    })?;
+    moves.skip_to(None, report)
+}
+
+struct Moves<'a> {
+    rows: Rows<'a>,
+    next: Option<Moved>,
+}
+
+impl Moves<'_> {
+    fn step(&mut self) -> Result<()> {
+        self.next = self.rows.next()?.map(read_moved).transpose()?;
+        Ok(())
+    }
+    /// Moves before this step are of one that is gone.
+    fn skip_to(&mut self, step: Option<StepId>, report: &mut Report) -> Result<()> {
+        let mut told = None;
+        while let Some(moved) = &self.next
+            && step.is_none_or(|step| moved.step < step)
+        {
+            if told != Some(moved.step) {
+                report.add("I38", format!("step {}", moved.step), "its history is on record, but it is gone");
+            }
+            told = Some(moved.step);
+            self.step()?;
+        }
+        Ok(())
+    }
+}
+
+fn read_now(row: &Row, scene: &Scene) -> Result<Now> {
+    let id = StepId::from_bytes(row.get(0)?);
+    let state = row.get_ref(1)?.as_str().ok().and_then(|s| s.parse().ok()).unwrap_or(State::NotRunnable);
+    Ok(Now {
+        id,
+        state: scene.claims.state(id, state),
+        attempt: scene.claims.attempt(id, row.get(2)?),
+        created_at: Timestamp(row.get(3)?),
+        dispatch_group: row.get(4)?,
+    })
+}
+
+fn read_moved(row: &Row) -> Result<Moved> {
+    let word = |i: usize| -> Result<Option<String>> { Ok(row.get(i)?) };
+    let (from, event, to) = (word(2)?, word(3)?, word(4)?.unwrap_or_default());
+    let from_state = from.as_ref().and_then(|word| word.parse::<State>().ok());
+    let known_event = event.as_ref().and_then(|word| word.parse::<Event>().ok());
+    let to_state = to.parse::<State>().ok();
+    let unknown = from.is_some() != from_state.is_some()
+        || event.is_some() != known_event.is_some()
+        || to_state.is_none();
+    Ok(Moved {
+        step: StepId::from_bytes(row.get(0)?),
+        at: Timestamp(row.get(1)?),
+        from: from_state,
+        event: known_event,
+        to: to_state.unwrap_or(State::NotRunnable),
+        attempt: row.get(5)?,
+        unknown,
+    })
+}
+
+/// One step's history so far.
+struct Tale<'a> {
+    now: &'a Now,
+    scene: &'a Scene<'a>,
+    last: Option<Moved>,
+    /// The attempt that was started last.
+    claimed: Option<u32>,
+}
+
+impl Tale<'_> {
+    /// It was made when every move was already kept.
+    fn is_whole(&self) -> bool {
+        self.scene.history.is_some_and(|since| self.now.created_at >= since)
+    }
+
+    fn go_on(&mut self, moved: Moved, report: &mut Report) {
+        let entity = format!("step {}", self.now.id);
+        if moved.unknown {
+            report.add("S5", &entity, "its history holds a word that is not understood");
+            self.last = Some(moved);
+            return;
+        }
+        self.look_at_move(&moved, &entity, report);
+        self.look_at_attempt(&moved, &entity, report);
+        if self.last.as_ref().is_some_and(|last| moved.at < last.at) {
+            report.add("I40", &entity, format!("its move to {} is told before the one it follows", moved.to));
+        }
+        if moved.event == Some(Event::Dispatched)
+            && let Some(breaker) = self.scene.breakers.off_at(&self.now.dispatch_group, moved.at)
+        {
+            report.add("I28", &entity, format!("it was dispatched while the {breaker} was off"));
+        }
+        self.last = Some(moved);
+    }
+
+    fn look_at_move(&self, moved: &Moved, entity: &str, report: &mut Report) {
+        let Moved { from, event, to, .. } = moved;
+        let before = self.last.as_ref().map(|last| last.to);
+        if let Some(before) = before.filter(|state| state.is_terminal())
+            && (before == State::Superseded || *to != State::Superseded)
+        {
+            report.add("I3", entity, format!("it was {before} and went on to {to}"));
+        }
+        match (from, event) {
+            (None, _) if self.last.is_some() => report.add("I5", entity, "it was made twice"),
+            (None, None) if matches!(to, State::Pending | State::NotRunnable) => {}
+            (None, _) => report.add("I4", entity, format!("it was made {to}")),
+            (Some(from), None) => {
+                report.add("I4", entity, format!("it went from {from} to {to} by no event"))
+            }
+            (Some(from), Some(event)) => {
+                if machine::next(*from, *event) != Ok(*to) {
+                    report.add("I4", entity, format!("`{event}` does not lead from {from} to {to}"));
+                }
+            }
+        }
+        let Some(from) = from else { return };
+        match before {
+            Some(before) if before != *from => {
+                report.add("I5", entity, format!("it was {before}, and moved on from {from}"));
+            }
+            None if self.is_whole() => report.add("I5", entity, "its making is not told"),
+            _ => {}
+        }
+    }
+
+    fn look_at_attempt(&mut self, moved: &Moved, entity: &str, report: &mut Report) {
+        if moved.event == Some(Event::Started) {
+            let before = self.last.as_ref().map_or(moved.attempt - moved.attempt.min(1), |last| last.attempt);
+            if moved.attempt != before + 1 {
+                report.add(
+                    "I1",
+                    entity,
+                    format!("attempt {} was started after attempt {before}", moved.attempt),
+                );
+            }
+            self.claimed = Some(moved.attempt);
+        } else if moved.from == Some(State::Running)
+            && let Some(claimed) = self.claimed
+            && claimed != moved.attempt
+        {
+            let problem =
+                format!("attempt {} moved it to {} while attempt {claimed} had it", moved.attempt, moved.to);
+            report.add("I2", entity, problem);
+        }
+    }
+
+    fn end(&self, report: &mut Report) {
+        let entity = || format!("step {}", self.now.id);
+        match &self.last {
+            Some(last) if last.to != self.now.state => {
+                report.add(
+                    "I5",
+                    entity(),
+                    format!("its history ends at {}, its row is {}", last.to, self.now.state),
+                );
+            }
+            Some(last) if last.attempt != self.now.attempt => {
+                let (told, there) = (last.attempt, self.now.attempt);
+                report.add(
+                    "I5",
+                    entity(),
+                    format!("its history ends at attempt {told}, its row is at {there}"),
+                );
+            }
+            None if self.is_whole() => report.add("I5", entity(), "it has no history"),
+            _ => {}
+        }
+    }
+}

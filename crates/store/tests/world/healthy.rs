@@ -1,0 +1,99 @@
+//! A set of rows with something of everything, made by the rules.
+
+use super::world::{World, again, at, complete, fail, parent, resolver, step};
+use model::{BlockId, NewStep, Outcome};
+use rules::operator::Verb;
+use std::time::Duration;
+use stepfast_store::Retention;
+
+pub fn healthy(full_history: bool) -> World {
+    let mut w = World::new(full_history);
+    old_trees(&mut w);
+    w.wait(Duration::from_secs(3600));
+    let before = w.now();
+    assert_eq!(w.store.retain(Retention::Archive { before }, false).unwrap().trees, 3);
+    w.wait(Duration::from_secs(1));
+    w.turn();
+    roots(&mut w);
+    ended_trees(&mut w);
+    live_trees(&mut w);
+    surroundings(&mut w);
+    w
+}
+
+/// What the archive holds.
+fn old_trees(w: &mut World) {
+    w.create(vec![step("old")]);
+    w.run("old", complete());
+    w.create(vec![parent("old-order", vec![step("old-pack"), resolver("old-undo")])]);
+    w.run("old-order", complete());
+    w.run("old-pack", complete());
+    let block_id = Some(BlockId::of(900));
+    w.create(vec![NewStep { block_id, ..step("old-one") }, NewStep { block_id, ..at(2, step("old-two")) }]);
+    w.run("old-one", again());
+    w.run("old-one", complete());
+    w.run("old-two", complete());
+}
+
+fn roots(w: &mut World) {
+    w.create(vec![step("done"), step("ready"), step("waits"), step("logged"), step("held")]);
+    w.run("done", complete());
+    w.run("waits", Outcome::Throttle { after: Duration::from_secs(600) });
+    w.create(vec![NewStep { max_attempts: Some(2), ..step("broken") }, step("lost"), step("retried"), step("skipped")]);
+    w.run("broken", again());
+    w.run("broken", again());
+    w.claim("lost");
+    w.write_row("lost");
+    w.lose("lost");
+    w.run("retried", fail());
+    w.retry("retried", "retried-again");
+    w.operate("skipped", Verb::Skip);
+    w.claim("held");
+    w.write_row("held");
+}
+
+fn ended_trees(w: &mut World) {
+    let deep = parent("pack", vec![step("label"), resolver("undo")]);
+    w.create(vec![parent("order", vec![deep, at(2, step("ship"))])]);
+    for key in ["order", "pack", "label", "ship"] {
+        w.run(key, complete());
+    }
+    let children = vec![step("charge"), at(2, step("mail")), resolver("refund")];
+    w.create(vec![parent("payment", children)]);
+    w.run("payment", complete());
+    w.run("charge", fail());
+    w.run("refund", complete());
+    let children = vec![step("best-one"), step("best-two")];
+    w.create(vec![NewStep { success: Some("best_effort".into()), ..parent("best", children) }]);
+    w.run("best", complete());
+    w.run("best-one", fail());
+    w.run("best-two", complete());
+    w.create(vec![parent("off", vec![step("off-one"), resolver("off-undo")])]);
+    w.operate("off", Verb::Cancel);
+}
+
+fn live_trees(w: &mut World) {
+    let children = vec![step("first"), step("second"), at(2, step("third")), resolver("asleep")];
+    w.create(vec![parent("family", children), parent("young", vec![step("unborn")])]);
+    w.run("family", complete());
+    w.run("first", complete());
+    w.claim("second");
+    w.write_row("second");
+    let block_id = Some(BlockId::of(901));
+    w.create(vec![NewStep { block_id, ..step("one") }, NewStep { block_id, ..at(2, step("two")) }]);
+    w.run("one", complete());
+}
+
+fn surroundings(w: &mut World) {
+    w.breaker(true);
+    w.wait(Duration::from_secs(5));
+    w.turn();
+    w.breaker(false);
+    w.tick();
+    w.tick();
+    w.alert("dispatch_group", "alpha".into(), true);
+    w.alert("step", w.named["ready"].to_string(), true);
+    w.alert("step", w.named["done"].to_string(), true);
+    w.alert("step", w.named["done"].to_string(), false);
+    w.claim("logged");
+}

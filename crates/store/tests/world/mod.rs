@@ -1,0 +1,400 @@
+//! A small engine for tests: the real rules and the real commit, each move asked for by name, and a healthy set of rows.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use model::{
+    Block, BlockId, Breaker, Detail, DispatchGroup, Effect, Event, Failure, Move, NewStep, NodeId, Outcome, Report,
+    SessionId, SessionOffer, State, Step, StepId, Timestamp, limits,
+};
+use rules::board::{Board, Changes};
+use rules::creation::{Ground, plan};
+use rules::operator::{self, Verb};
+use rules::settle::{InHand, Mode, settle};
+use rules::worker::{self, Answer};
+use rules::recover;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use stepfast_store::sqlite::{Browse, Holder, SqliteStore};
+use stepfast_store::{
+    Alert, Attempt, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow, SessionRow, SimClock,
+    StepWrite, Store, TallyKey, Tick,
+};
+
+pub const HOST: &str = "box";
+
+pub struct World {
+    pub clock: SimClock,
+    pub store: SqliteStore,
+    pub session: SessionId,
+    pub named: BTreeMap<String, StepId>,
+    board: Board,
+    lease: Lease,
+    /// Which row of the claim log speaks for a step.
+    logged: HashMap<StepId, i64>,
+    last_claim: i64,
+    last_id: u64,
+    last_tick: i64,
+    next_group: usize,
+    full_history: bool,
+    path: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+pub fn step(key: &str) -> NewStep {
+    NewStep { step_key: Some(key.into()), retry_delay_ms: Some(0), ..NewStep::of("work") }
+}
+
+pub fn at(index: u32, step: NewStep) -> NewStep {
+    NewStep { index: Some(index), ..step }
+}
+
+pub fn parent(key: &str, children: Vec<NewStep>) -> NewStep {
+    NewStep { children, ..step(key) }
+}
+
+pub fn resolver(key: &str) -> NewStep {
+    NewStep { kind: Some("resolve-exception".into()), ..step(key) }
+}
+
+pub fn complete() -> Outcome {
+    Outcome::Complete { response: Some("{}".into()) }
+}
+
+pub fn fail() -> Outcome {
+    Outcome::Fail { failure: Failure { message: "no".into(), trace: None }, notify: true }
+}
+
+pub fn again() -> Outcome {
+    Outcome::Retry { after: Some(Duration::ZERO), failure: None }
+}
+
+impl World {
+    pub fn new(full_history: bool) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stepfast.db");
+        let clock = SimClock::default();
+        let mut store = SqliteStore::open(&path, Arc::new(clock.clone()), Holder::default()).unwrap();
+        let node = NodeRow {
+            id: NodeId::of(1),
+            host: HOST.into(),
+            pid: 1,
+            url: None,
+            version: "0".into(),
+            started_at: store.now(),
+            seen_at: store.now(),
+            ended_at: None,
+        };
+        let groups: Vec<DispatchGroup> = ["alpha", "beta"].iter().map(|g| DispatchGroup::new(g)).collect();
+        let lease = store.lease(&node, &groups, &groups).unwrap();
+        let mut world = World {
+            clock,
+            session: SessionId::of(1),
+            named: BTreeMap::new(),
+            board: Board::at(store.now()),
+            store,
+            lease,
+            logged: HashMap::new(),
+            last_claim: 0,
+            last_id: 0,
+            last_tick: 0,
+            next_group: 0,
+            full_history,
+            path,
+            _dir: dir,
+        };
+        world.commit(|batch, now, session| {
+            let offer = SessionOffer {
+                host: HOST.into(),
+                queues: vec!["default".into(), "priority".into()],
+                actions: vec!["work".into()],
+                capacity: 100,
+            };
+            let lease_ends_at = now + limits::SESSION_LEASE;
+            let node = batch.lease.node;
+            batch.sessions.push(SessionRow { id: session, node, offer, started_at: now, lease_ends_at, ended_at: None });
+        });
+        world
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+    pub fn browse(&self) -> Browse {
+        Browse::open(&self.path).unwrap()
+    }
+    pub fn check(&self, offline: bool) -> Checked {
+        self.browse().check(self.now(), offline, |_, _| {}).unwrap()
+    }
+    /// Nothing is wrong, with a server and without.
+    pub fn assert_clean(&self) {
+        for offline in [false, true] {
+            let findings = self.check(offline).findings;
+            assert!(findings.is_empty(), "{findings:#?}");
+        }
+    }
+    pub fn row(&self, key: &str) -> &Step {
+        self.board.step(self.named[key]).unwrap()
+    }
+    /// SQL against the file, with names of steps in braces, and their blocks as `{block of …}`.
+    pub fn sql(&self, text: &str) {
+        let mut text = text.to_string();
+        for (key, id) in &self.named {
+            text = text.replace(&format!("{{{key}}}"), &format!("x'{}'", id.0.as_simple()));
+            if let Some(block) = self.board.step(*id).and_then(|s| s.child_block) {
+                text = text.replace(&format!("{{block of {key}}}"), &format!("x'{}'", block.0.as_simple()));
+            }
+        }
+        let connection = rusqlite::Connection::open(&self.path).unwrap();
+        connection.busy_timeout(Duration::from_secs(5)).unwrap();
+        connection.execute_batch("pragma ignore_check_constraints = on").unwrap();
+        connection.execute_batch(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
+    }
+    pub fn count(&self, what: &str) -> i64 {
+        let connection = rusqlite::Connection::open(&self.path).unwrap();
+        connection.query_row(&format!("select count(*) from {what}"), [], |r| r.get(0)).unwrap()
+    }
+
+    pub fn wait(&mut self, span: Duration) {
+        self.clock.advance(span);
+    }
+
+    /// One turn: settle, write what changed, and what else the caller adds.
+    pub fn commit(&mut self, add: impl FnOnce(&mut Batch, Timestamp, SessionId)) {
+        self.clock.advance(Duration::from_millis(1));
+        let now = self.now();
+        self.board.now = now;
+        settle(&mut self.board, &mut InHand, Mode::FixedPoint).unwrap();
+        let mut batch = self.compose(now);
+        batch.renew = Some((now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
+        add(&mut batch, now, self.session);
+        let (done, got) = mpsc::channel();
+        self.store.commit(batch, Box::new(move |outcome| done.send(outcome).unwrap()));
+        got.recv().unwrap().unwrap();
+    }
+    pub fn turn(&mut self) {
+        self.commit(|_, _, _| {});
+    }
+
+    fn compose(&mut self, now: Timestamp) -> Batch {
+        let changes = self.board.take_changes();
+        let mut batch = Batch::new(self.lease.clone(), now);
+        batch.tallies = tallies(&changes);
+        batch.attempts = attempts(&changes, now);
+        if self.full_history {
+            let rows = changes.moves.iter().map(|m| EventRow { step: m.step, from: m.from, event: m.event, to: m.to, attempt: m.attempt });
+            batch.events = rows.collect();
+        }
+        for (step, change) in changes.steps {
+            let by_log = |b: &Step| b.state == State::Pending && b.attempt + 1 == step.attempt && b.failed_attempts == step.failed_attempts;
+            if step.is_held() && change.before.as_ref().is_some_and(by_log) {
+                self.last_claim += 1;
+                self.logged.insert(step.id, self.last_claim);
+                let (id, pairs) = (self.last_claim, vec![(step.id, step.attempt)]);
+                batch.claims.push(ClaimLog { id, session: self.session, tick: 1, at: now, host: None, pairs });
+                continue;
+            }
+            let expected = change.before.map(|_| step.version);
+            if let Some(version) = expected {
+                batch.claims_done.extend(self.logged.remove(&step.id));
+                self.board.set_version(step.id, version + 1);
+            }
+            batch.steps.push(StepWrite { step, expected, detail: change.detail, untouched: false });
+        }
+        for (block, change) in changes.blocks {
+            let expected = change.before.map(|_| block.version);
+            if let Some(version) = expected {
+                self.board.set_block_version(block.id, version + 1);
+            }
+            batch.blocks.push(BlockWrite { block, expected });
+        }
+        batch
+    }
+
+    pub fn create(&mut self, steps: Vec<NewStep>) {
+        self.clock.advance(Duration::from_millis(1));
+        self.board.now = self.now();
+        let groups = [DispatchGroup::new("alpha"), DispatchGroup::new("beta")];
+        let (last, next) = (&mut self.last_id, &mut self.next_group);
+        let mut new_id = || {
+            *last += 1;
+            *StepId::of(*last).bytes()
+        };
+        let mut next_group = || {
+            *next += 1;
+            groups[*next % 2].clone()
+        };
+        let blocks: HashMap<BlockId, Block> = self.board.blocks().map(|b| (b.id, b.clone())).collect();
+        let mut ground = Ground {
+            now: self.board.now,
+            dispatch_groups: &groups,
+            queues: &["default".into(), "priority".into()],
+            blocks,
+            parents: self.board.steps().map(|s| (s.id, s.clone())).collect(),
+            new_id: &mut new_id,
+            next_group: &mut next_group,
+        };
+        let plan = plan(&steps, &mut ground).unwrap();
+        for block in plan.blocks {
+            self.board.insert_block(block);
+        }
+        for (step, block) in plan.adopt {
+            self.board.set_child_block(step, block);
+        }
+        for (step, detail) in plan.steps {
+            self.named.insert(detail.step_key.clone().unwrap(), step.id);
+            self.board.insert_step(step, detail);
+        }
+        self.turn();
+    }
+
+    /// Given to the session, by the claim log alone.
+    pub fn claim(&mut self, key: &str) {
+        self.clock.advance(Duration::from_millis(1));
+        self.board.now = self.now();
+        let id = self.named[key];
+        self.board.refresh_window(id);
+        assert!(self.board.windows.holds(self.row(key)), "{key} is not ready: {:?}", self.row(key));
+        self.board.claim(id, self.session, HOST.into(), 1).unwrap();
+        self.turn();
+    }
+    /// The claim gets old, and the row is written.
+    pub fn write_row(&mut self, key: &str) {
+        self.board.edit(self.named[key], |_, _| {});
+        self.turn();
+    }
+    pub fn report(&mut self, key: &str, outcome: Outcome) {
+        self.clock.advance(Duration::from_millis(1));
+        self.board.now = self.now();
+        let step = self.row(key);
+        let report = Report { session: self.session, step: step.id, attempt: step.attempt, outcome };
+        let children = step.child_block.and_then(|b| self.board.block(b));
+        let Answer::Applied(effects) = worker::decide(step, children, &report, self.board.now) else { panic!("{key} is late") };
+        self.apply(effects);
+    }
+    /// Run and answer.
+    pub fn run(&mut self, key: &str, outcome: Outcome) {
+        self.claim(key);
+        self.report(key, outcome);
+    }
+    pub fn lose(&mut self, key: &str) {
+        let step = self.row(key);
+        let effect = recover::decide(step, None).unwrap();
+        self.apply(vec![effect]);
+    }
+    pub fn operate(&mut self, key: &str, verb: Verb) {
+        let step = self.row(key);
+        let children = step.child_block.and_then(|b| self.board.block(b));
+        let effect = operator::decide(step, children, verb, "by hand").unwrap();
+        self.apply(vec![effect]);
+    }
+    fn apply(&mut self, effects: Vec<Effect>) {
+        self.clock.advance(Duration::from_millis(1));
+        self.board.now = self.now();
+        for effect in effects {
+            self.board.apply(effect).unwrap();
+        }
+        self.turn();
+    }
+    /// A new step takes the place of one that failed.
+    pub fn retry(&mut self, key: &str, new_key: &str) {
+        let old = self.row(key).clone();
+        self.last_id += 1;
+        let new = StepId::of(self.last_id);
+        let detail = Detail { superseded_by: Some(new), ..Detail::default() };
+        let moved = Move { detail, ..Move::new(old.id, Event::Superseded) };
+        self.board.now = self.now();
+        self.board.apply(Effect::MoveStep(Box::new(moved))).unwrap();
+        let fresh = Step {
+            id: new,
+            state: State::Pending,
+            reason: None,
+            attempt: 0,
+            failed_attempts: 0,
+            host: None,
+            tick: None,
+            created_at: self.board.now,
+            dispatched_at: None,
+            started_at: None,
+            completed_at: None,
+            version: 0,
+            ..old
+        };
+        self.named.insert(new_key.into(), new);
+        self.board.insert_step(fresh, Detail { step_key: Some(key.into()), ..Detail::default() });
+        self.turn();
+    }
+    pub fn breaker(&mut self, off: bool) {
+        let breaker = Breaker { off, ..Breaker::default() };
+        self.commit(|batch, _, _| {
+            batch.audit.push(AuditEntry {
+                who: "op".into(),
+                verb: if off { "breaker off" } else { "breaker on" }.into(),
+                target: "breaker".into(),
+                why: None,
+                before: None,
+                after: Some(serde_json::to_string(&breaker).unwrap()),
+            });
+            batch.breaker = Some(breaker);
+        });
+    }
+    pub fn tick(&mut self) {
+        self.last_tick += 1;
+        let id = self.last_tick;
+        self.commit(|batch, now, _| {
+            batch.ticks.push(Tick {
+                id,
+                dispatch_group: DispatchGroup::new("alpha"),
+                started_at: now - Duration::from_micros(500),
+                completed_at: now,
+                duration_us: 500,
+                turns: 1,
+                progress: 9,
+                steps_dispatched: 1,
+                capped: 0,
+                left_over: 0,
+                phases: vec![],
+            });
+            let moved = Some(now);
+            for group in ["alpha", "beta"] {
+                batch.groups.push(GroupWrite { last_selected_at: moved, ..GroupWrite::of(DispatchGroup::new(group)) });
+            }
+        });
+    }
+    pub fn alert(&mut self, entity: &'static str, entity_id: String, open: bool) {
+        let (reason, message) = ("odd".to_string(), "look".to_string());
+        self.commit(|batch, _, _| {
+            batch.alerts.push(Alert { entity, entity_id, reason, severity: "warning", message, open });
+        });
+    }
+}
+
+fn tallies(changes: &Changes) -> Vec<(TallyKey, i64)> {
+    let mut deltas: BTreeMap<TallyKey, i64> = BTreeMap::new();
+    for (step, change) in &changes.steps {
+        *deltas.entry(TallyKey::of(step)).or_default() += 1;
+        if let Some(before) = &change.before {
+            *deltas.entry(TallyKey::of(before)).or_default() -= 1;
+        }
+    }
+    deltas.into_iter().collect()
+}
+
+fn attempts(changes: &Changes, now: Timestamp) -> Vec<Attempt> {
+    let plain = [Event::Dispatched, Event::Started, Event::Completed, Event::ChildrenCompleted];
+    let before: HashMap<StepId, &Step> =
+        changes.steps.iter().filter_map(|(s, c)| c.before.as_ref().map(|b| (s.id, b))).collect();
+    let ended = changes.moves.iter().filter(|m| m.event.is_some_and(|e| !plain.contains(&e)));
+    let held = ended.filter(|m| before.get(&m.step).is_some_and(|b| b.is_held()));
+    held.map(|m| Attempt {
+        step: m.step,
+        attempt: m.attempt,
+        at: now,
+        session: before[&m.step].session,
+        host: Some(HOST.into()),
+        started_at: before[&m.step].started_at,
+        outcome: m.event.unwrap().word().into(),
+        message: None,
+    })
+    .collect()
+}
