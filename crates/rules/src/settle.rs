@@ -73,13 +73,22 @@ pub fn settle<S: Snapshot + ?Sized>(board: &mut Board, snapshot: &mut S, mode: M
             board.touch(id);
         }
     }
-    // What is left for the next turn may be looked at by another process: the row says so.
-    looked_at.extend(board.touched());
-    for id in looked_at {
+    leave(board, snapshot, looked_at)?;
+    Ok(out)
+}
+
+/// What is left for the next turn may be looked at by another process: the row of each block says so.
+pub fn leave<S: Snapshot + ?Sized>(
+    board: &mut Board,
+    snapshot: &mut S,
+    mut blocks: BTreeSet<BlockId>,
+) -> Result<(), S::Error> {
+    blocks.extend(board.touched());
+    for id in blocks {
         load_summary(board, snapshot, id)?;
         board.mark_touched(id);
     }
-    Ok(out)
+    Ok(())
 }
 
 fn rounds<S: Snapshot + ?Sized>(

@@ -7,7 +7,8 @@ mod world;
 use healthy::healthy;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use stepfast_store::{Checkable, INVARIANTS};
+use stepfast_store::{Checkable, Finding, INVARIANTS};
+use world::{World, complete, step};
 
 #[test]
 fn healthy_rows_are_clean() {
@@ -16,4 +17,259 @@ fn healthy_rows_are_clean() {
     let checked = world.check(true);
     assert_eq!(checked.looked_at.len() + checked.left_out.len(), INVARIANTS.len());
     assert!(checked.looked_at.iter().all(|(_, _, partly)| partly.is_none()));
+}
+
+#[test]
+fn without_history_it_says_what_cannot_be_checked() {
+    let world = healthy(false);
+    world.assert_clean();
+    let unchecked: Vec<&str> = world
+        .check(true)
+        .left_out
+        .iter()
+        .filter(|(_, _, why)| why.contains("history level"))
+        .map(|l| l.0)
+        .collect();
+    assert_eq!(unchecked, ["I2", "I3", "I4", "I5"]);
+}
+
+#[test]
+fn a_history_that_was_switched_off_is_not_held_against_the_rows() {
+    let mut world = healthy(true);
+    world.forget_history();
+    world.create(vec![step("quiet")]);
+    world.run("quiet", complete());
+    world.assert_clean();
+    assert!(world.check(true).left_out.iter().any(|(id, _, _)| *id == "I5"));
+}
+
+#[test]
+fn every_invariant_that_can_be_checked_has_a_planted_violation() {
+    let planted: BTreeSet<&str> = PLANTED.iter().copied().collect();
+    let bare: Vec<&str> = INVARIANTS
+        .iter()
+        .filter(|(id, _, when)| !matches!(when, Checkable::NotYet(_)) && !planted.contains(id))
+        .map(|(id, _, _)| *id)
+        .collect();
+    assert_eq!(bare, [] as [&str; 0]);
+}
+
+#[test]
+fn findings_are_capped_for_each_invariant() {
+    let world = healthy(false);
+    let many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 150)";
+    world.sql(&format!("{many} insert into claims select 1000 + i, x'01', 1, 1, 'nonsense' from n"));
+    let findings = world.check(true).findings;
+    assert_eq!(findings.iter().filter(|f| f.invariant == "S3").count(), 100);
+}
+
+fn told(findings: &[Finding], invariant: &str) -> bool {
+    findings.iter().any(|f| f.invariant == invariant)
+}
+
+fn reported(invariant: &str, sql: &str) {
+    let world = healthy(true);
+    world.sql(sql);
+    let findings = world.check(false).findings;
+    assert!(told(&findings, invariant), "{invariant} was planted and not found; found {findings:#?}");
+}
+
+macro_rules! planted {
+    ($($name:ident: $invariant:literal, $sql:literal;)+) => {
+        /// What the tests below plant.
+        const PLANTED: &[&str] = &[$($invariant),+];
+        $(#[test]
+        fn $name() {
+            reported($invariant, $sql);
+        })+
+    };
+}
+
+planted! {
+    i1_a_step_that_ended_has_a_session: "I1",
+        "update steps set session_id = x'00000000000000000000000000000001' where id = {done}";
+    i1_held_by_nobody: "I1", "update steps set session_id = null where id = {held}";
+    i1_held_and_never_claimed: "I1", "update steps set attempt = 0 where id = {held}";
+    i1_claimed_twice_in_the_log: "I1",
+        "insert into claims select 99, session_id, tick_id, claimed_at, pairs from claims";
+    i1_claimed_in_the_log_and_ended_in_the_row: "I1",
+        "update steps set state = 'skipped', completed_at = created_at where id = {logged}";
+    i1_held_by_the_row_and_by_another_in_the_log: "I1",
+        "insert into claims values (99, x'00000000000000000000000000000002', 1, 1, json_array(lower(hex({held})) || ':1'))";
+    i1_an_attempt_was_started_out_of_turn: "I1",
+        "update events set attempt = 5 where entity_id = {done} and event = 'started'";
+    i2_an_old_attempt_ended_the_step: "I2",
+        "update events set attempt = 9 where entity_id = {done} and from_state = 'running'";
+    i3_an_end_was_left: "I3",
+        "insert into events (at, entity, entity_id, from_state, event, to_state, attempt)
+         select at, 'step', entity_id, 'completed', 'started', 'running', 1 from events where entity_id = {done}";
+    i4_a_move_that_does_not_exist: "I4",
+        "update events set to_state = 'skipped' where entity_id = {done} and event = 'completed'";
+    i4_made_in_the_middle: "I4", "update events set to_state = 'running' where entity_id = {ready}";
+    i5_the_row_is_not_where_the_history_ends: "I5", "update steps set state = 'skipped' where id = {done}";
+    i5_a_move_is_missing: "I5", "delete from events where entity_id = {done} and event = 'started'";
+    i5_the_history_is_missing: "I5", "delete from events where entity_id = {done}";
+    i5_the_attempt_is_not_that_of_the_history: "I5", "update steps set attempt = 7 where id = {done}";
+    i6_a_step_sleeps_that_is_no_resolver: "I6", "update steps set state = 'not_runnable' where id = {ready}";
+    i6_a_block_rests_and_its_step_waits: "I6", "update blocks set current_index = 0 where id = {block of family}";
+    i6_a_step_waits_for_what_comes_later: "I6",
+        "update blocks set current_index = 2, live = '0,1' where id = {block of family};
+         update steps set state = 'pending', session_id = null, started_at = null, dispatched_at = null where id = {second}";
+    i6_a_failure_wakes_no_resolver: "I6", "update blocks set wants_resolvers = 1 where id = {block of family}";
+    i7_the_holder_is_over: "I7", "update sessions set ended_at = 1";
+    i7_the_holder_let_its_lease_run_out: "I7", "update sessions set lease_ends_at = lease_ends_at - 100000000";
+    i7_the_holder_is_not_on_record: "I7", "delete from sessions";
+    i13_failed_more_often_than_allowed: "I13", "update steps set failed_attempts = 3 where id = {broken}";
+    i13_lost_more_often_than_allowed: "I13", "update steps set lost_attempts = 7, attempt = 9 where id = {lost}";
+    i13_failed_without_a_claim: "I13", "update steps set attempt = 1 where id = {broken}";
+    i13_an_attempt_is_not_on_record: "I13", "delete from step_attempts where step_id = {broken}";
+    i14_completed_over_a_failed_child: "I14", "update steps set state = 'failed' where id = {ship}";
+    i14_best_effort_over_nothing_but_failures: "I14", "update steps set state = 'failed' where id = {best-two}";
+    i15_a_child_outlives_its_parent: "I15",
+        "update steps set state = 'pending', completed_at = null where id = {ship}";
+    i15_a_resolver_sleeps_under_a_cancelled_parent: "I15",
+        "update steps set state = 'not_runnable', completed_at = null where id = {off-undo}";
+    i16_a_parent_waits_for_nothing: "I16",
+        "update steps set state = 'skipped', completed_at = created_at, session_id = null where id in ({second}, {third})";
+    i16_parked_without_children: "I16", "update steps set parked = 1 where id = {ready}";
+    i16_a_child_runs_before_its_parent_returned: "I16",
+        "update steps set state = 'running', attempt = 1, session_id = x'00000000000000000000000000000001',
+         started_at = created_at where id = {unborn}";
+    i16_a_block_is_open_before_its_parent_returned: "I16",
+        "update blocks set current_index = 1 where id = {block of young}";
+    i17_a_block_is_gone: "I17", "delete from blocks where id = {block of family}";
+    i17_an_owner_is_gone: "I17", "delete from steps where id = {family}";
+    i17_a_block_has_another_owner: "I17", "update blocks set owner_id = {done} where id = {block of family}";
+    i17_a_block_lies_about_its_depth: "I17", "update blocks set depth = 7 where id = {block of pack}";
+    i17_a_child_is_of_another_group: "I17",
+        "update steps set dispatch_group = case dispatch_group when 'alpha' then 'beta' else 'alpha' end where id = {third}";
+    i17_a_block_is_of_another_group_than_its_owner: "I17",
+        "update steps set dispatch_group = case dispatch_group when 'alpha' then 'beta' else 'alpha' end where id = {order}";
+    i17_a_live_step_is_of_no_group: "I17", "update steps set dispatch_group = 'omega' where id = {ready}";
+    i18_superseded_by_nothing: "I18", "update steps set superseded_by = null where id = {retried}";
+    i18_superseded_by_an_older_step: "I18", "update steps set superseded_by = {old} where id = {retried}";
+    i18_superseded_by_another_kind_of_step: "I18", "update steps set action = 'other' where id = {retried-again}";
+    i18_a_step_takes_two_places: "I18",
+        "update steps set state = 'superseded', superseded_by = {retried-again} where id = {broken}";
+    i28_dispatched_while_the_breaker_was_off: "I28",
+        "update steps set dispatched_at = (select at + 1 from audit where verb = 'breaker off'),
+         started_at = (select at + 1 from audit where verb = 'breaker off') where id = {held}";
+    i28_an_earlier_attempt_was_dispatched_while_the_breaker_was_off: "I28",
+        "update events set at = (select at + 1 from audit where verb = 'breaker off')
+          where entity_id = {broken} and event = 'dispatched'";
+    i30_due_but_ended: "I30", "update steps set wake_at = 1 where id = {done}";
+    i30_throttled_but_running: "I30", "update steps set throttled = 1 where id = {held}";
+    i30_polls_without_a_time: "I30", "update steps set state = 'polling' where id = {ready}";
+    i33_an_owner_without_an_epoch: "I33", "update dispatch_groups set epoch = 0";
+    i33_a_lease_renewed_by_a_dead_node: "I33", "update nodes set ended_at = 1";
+    i33_a_lease_of_an_unknown_node: "I33", "delete from nodes";
+    i33_ticks_overlap: "I33", "update ticks set completed_at = completed_at + 1000000 where id = 1";
+    i36_an_alert_on_an_ended_step: "I36",
+        "insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at)
+         values ('step', lower(hex({done})), 'odd', 'warning', '', 1, 1)";
+    i36_two_open_alerts_for_one_reason: "I36",
+        "drop index alerts_open;
+         insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at)
+         select entity, entity_id, reason, severity, message, opened_at, updated_at from alerts where closed_at is null";
+    i36_an_alert_on_no_group: "I36", "update alerts set entity_id = 'omega' where entity = 'dispatch_group'";
+    i37_a_payload_is_too_large: "I37",
+        "update steps set response = printf('%.*c', 1048577, 'x') where id = {done}";
+    i37_a_name_is_too_long: "I37", "update steps set label = printf('%.*c', 256, 'x') where id = {done}";
+    i37_too_many_attempts_asked_for: "I37", "update steps set max_attempts = 1001 where id = {done}";
+    i37_a_block_is_too_deep: "I37", "update blocks set depth = 65 where id = {block of pack}";
+    i38_attempts_of_a_step_that_is_gone: "I38", "update step_attempts set step_id = zeroblob(16) where step_id = {broken}";
+    i38_history_of_a_step_that_is_gone: "I38", "update events set entity_id = zeroblob(16) where entity_id = {done}";
+    i38_archived_and_live: "I38", "insert into steps_archive select * from steps where id = {done}";
+    i38_archived_before_it_settled: "I38", "update steps_archive set state = 'pending' where id = {old}";
+    i38_archived_without_its_block: "I38", "delete from blocks_archive where owner_id is null";
+    i38_archived_without_the_block_it_owns: "I38", "delete from blocks_archive where owner_id = {old-order}";
+    i38_archived_without_its_owner: "I38", "delete from steps_archive where id = {old-order}";
+    i38_archived_while_it_moved: "I38", "update blocks_archive set touched = 1";
+    i40_ended_before_it_started: "I40", "update steps set completed_at = started_at - 1 where id = {done}";
+    i40_dispatched_before_it_was_made: "I40", "update steps set dispatched_at = 1 where id = {done}";
+    i40_ended_without_a_time: "I40", "update steps set completed_at = null where id = {done}";
+    i40_history_runs_backwards: "I40", "update events set at = 1 where entity_id = {done} and event = 'completed'";
+    s1_a_count_is_wrong: "S1", "update blocks set steps = '0,9' where id = {block of family}";
+    s1_a_resolver_is_not_counted: "S1", "update blocks set resolvers = '' where id = {block of family}";
+    s1_a_live_count_is_wrong: "S1", "update blocks set live = '4,1' where id = {block of family}";
+    s1_an_index_is_missing: "S1", "update blocks set live = '1' where id = {block of family}";
+    s1_an_open_block_is_marked_closed: "S1", "update blocks set is_open = 0 where id = {block of family}";
+    s1_a_closed_block_is_marked_open: "S1", "update blocks set is_open = 1 where id = {block of best}";
+    s1_a_step_runs_before_its_index: "S1",
+        "update steps set state = 'running', attempt = 1, session_id = x'00000000000000000000000000000001',
+         started_at = created_at where id = {third}";
+    s1_a_step_is_left_behind: "S1", "update blocks set current_index = 2 where id = {block of family}";
+    s1_an_index_that_no_step_has: "S1", "update blocks set current_index = 9 where id = {block of order}";
+    s2_a_tally_is_wrong: "S2", "update tallies set n = n + 1 where state = 'completed'";
+    s2_a_tally_is_missing: "S2", "delete from tallies where state = 'running'";
+    s3_a_claim_of_no_step: "S3",
+        "insert into claims select 99, session_id, 1, 1, '[\"00000000000000000000000000ffffff:1\"]' from claims";
+    s3_a_claim_that_cannot_be_read: "S3", "update claims set pairs = '[7]'";
+    s3_a_claim_of_no_session: "S3", "update claims set session_id = zeroblob(16)";
+    s4_two_trees_share_a_page: "S4",
+        "pragma writable_schema = on;
+         update sqlite_schema set rootpage = (select rootpage from sqlite_schema where name = 'steps_held')
+          where name = 'steps_trouble'";
+    s5_a_reason_of_nobody: "S5", "update steps set reason = 'because' where id = {ready}";
+    s5_a_block_that_cannot_be_read: "S5", "update blocks set success = 'perhaps' where id = {block of order}";
+    s5_a_word_of_nobody_in_the_history: "S5", "update events set event = 'flew' where entity_id = {done} and event = 'started'";
+    s5_a_breaker_that_cannot_be_read: "S5", "update audit set after = 'off' where verb = 'breaker off'";
+}
+
+/// An hour of nothing, with a node that is there and a session that has room.
+fn quiet_hour(world: &mut World) {
+    world.wait(Duration::from_secs(300));
+    world.turn();
+}
+
+#[test]
+fn i6_a_ready_step_that_nobody_starts() {
+    let mut world = healthy(true);
+    quiet_hour(&mut world);
+    let told = world.check(false).findings;
+    let ready = format!("step {}", world.named["ready"]);
+    assert!(told.iter().any(|f| f.invariant == "I6" && f.entity == ready), "{told:#?}");
+    assert!(world.check(true).findings.is_empty(), "with no server, nobody could have started it");
+    world.sql("update settings set value = '{\"off\":true}' where name = 'breaker'");
+    assert!(world.check(false).findings.is_empty(), "the breaker holds it");
+}
+
+#[test]
+fn i6_a_ready_step_that_is_passed_over() {
+    let mut world = healthy(true);
+    quiet_hour(&mut world);
+    world.tick();
+    assert!(world.check(false).findings.is_empty(), "its dispatch group is at work, so its turn may come");
+    world.create(vec![step("younger"), step("youngest")]);
+    world.run("younger", complete());
+    world.run("youngest", complete());
+    world.tick();
+    let told = world.check(false).findings;
+    let ready = format!("step {}", world.named["ready"]);
+    assert!(told.iter().any(|f| f.invariant == "I6" && f.entity == ready), "{told:#?}");
+}
+
+#[test]
+fn i7_a_lease_is_nobodys_concern_while_no_server_runs() {
+    let world = healthy(true);
+    world.sql("update sessions set ended_at = 1");
+    assert!(!told(&world.check(true).findings, "I7"));
+}
+
+#[test]
+fn it_sees_one_moment_while_others_write() {
+    let mut world = healthy(true);
+    let browse = world.browse();
+    let now = world.now();
+    let mut wrote = false;
+    let findings = browse
+        .check(now, false, |done, _| {
+            if done == 3 && !wrote {
+                wrote = true;
+                world.run("ready", complete());
+            }
+        })
+        .unwrap()
+        .findings;
+    assert!(wrote && findings.is_empty(), "{findings:#?}");
 }

@@ -41,7 +41,7 @@ impl Node {
             target,
             why: Some("its time was over".into()),
             before: serde_json::to_string(b).ok(),
-            after: None,
+            after: serde_json::to_string(&Breaker::default()).ok(),
         };
         if over(&self.breaker) {
             turn.audit.push(entry("breaker".into(), &self.breaker));

@@ -12,8 +12,8 @@ use model::{Block, BlockId, Breaker, Claim, DispatchGroup, SessionId, Step, Step
 use rules::board::Board;
 use rules::dispatcher::PIPELINE;
 use rules::pick::{Gate, pick};
-use rules::settle::{Mode, Settled, Snapshot, load_summary, settle};
-use std::collections::{BTreeMap, VecDeque};
+use rules::settle::{Mode, Settled, Snapshot, leave, load_summary, settle};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -73,7 +73,7 @@ pub struct Node {
     pub(super) renewed_at: Timestamp,
     pub(super) watched_at: Timestamp,
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
-    pub(super) alerted: std::collections::BTreeSet<DispatchGroup>,
+    pub(super) alerted: BTreeSet<DispatchGroup>,
     outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
     inbox: SyncSender<Request>,
     healthy: Arc<AtomicBool>,
@@ -248,6 +248,8 @@ impl Node {
             let mut eyes = Eyes { store: &mut *self.store, watch: Stopwatch::start(), laps };
             settled = settle(&mut self.board, &mut eyes, how.mode)?;
             laps = eyes.laps;
+        } else {
+            leave(&mut self.board, &mut *self.store, BTreeSet::new())?;
         }
         self.tell_refused(turn, &settled);
         let mut picking = Stopwatch::start();

@@ -26,6 +26,10 @@ impl Node {
             {
                 self.sessions.took_back(session, step.id);
             }
+            let back = change.before.is_some() && step.state == State::Pending && step.is_due(now);
+            if back && !self.board.windows.holds(step) {
+                self.sources.bring_back(step, self.turn_number);
+            }
         }
         self.write_steps(&mut batch, changes.steps, now);
         for (block, change) in changes.blocks {

@@ -14,8 +14,10 @@ struct Roots {
     after: Option<StepId>,
     /// Nothing is left behind the cursor.
     empty: bool,
-    /// The last turn that left a step on disk here.
+    /// The last turn that left a new step on disk here.
     spilled_in: u64,
+    /// The oldest step that came back to the disk here, and the turn after which it can be seen.
+    back: Option<(StepId, u64)>,
 }
 
 /// Ready steps of one index of a block.
@@ -24,6 +26,8 @@ struct Opening {
     after: Option<StepId>,
     /// The last turn that left a step on disk here.
     spilled_in: u64,
+    /// Not worth a look before this turn is durable.
+    not_before: u64,
 }
 
 #[derive(Default)]
@@ -36,9 +40,9 @@ impl Sources {
     /// Everything must be looked at again: a new session wants what nobody wanted, or the board was dropped.
     pub fn restart(&mut self) {
         for roots in self.roots.values_mut() {
-            *roots = Roots::default();
+            *roots = Roots { spilled_in: roots.spilled_in, back: roots.back, ..Roots::default() };
         }
-        self.openings.clear();
+        self.openings.retain(|o| o.not_before > 0);
     }
 
     /// Whether a new root may go straight into its window: only if nothing older waits on disk.
@@ -51,7 +55,7 @@ impl Sources {
         roots.empty && board.windows.len() < limits::WINDOW_STEPS_MAX
     }
 
-    /// A new step stays on disk; its turn comes behind the cursor.
+    /// A new step stays on disk; its turn comes behind the cursor, for ids rise.
     pub fn spill(&mut self, step: &Step, turn: u64) {
         match step.place {
             None => {
@@ -59,28 +63,39 @@ impl Sources {
                 let roots = self.roots.entry(key).or_default();
                 roots.empty = false;
                 roots.spilled_in = turn;
-                // Ids rise, so the cursor may only have to step back to just before this one.
-                let before = StepId::from_bytes((u128::from_be_bytes(*step.id.bytes()) - 1).to_be_bytes());
-                roots.after = roots.after.map(|after| after.min(before));
             }
             Some(place) => self.open(Opened { block: place.block, kind: step.kind, index: place.index }, turn),
+        }
+    }
+
+    /// A step comes back to the disk, perhaps before the cursor: once that is durable, the cursor steps back to it.
+    pub fn bring_back(&mut self, step: &Step, turn: u64) {
+        match step.place {
+            None => {
+                let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
+                let roots = self.roots.entry(key).or_default();
+                let oldest = roots.back.map_or(step.id, |(id, _)| id.min(step.id));
+                roots.back = Some((oldest, turn));
+            }
+            Some(place) => {
+                let opened = Opened { block: place.block, kind: step.kind, index: place.index };
+                self.openings.push_back(Opening { opened, after: None, spilled_in: turn, not_before: turn });
+            }
         }
     }
 
     /// An index may run; `spilled_in` is the turn that left steps of it on disk, or 0.
     pub fn open(&mut self, opened: Opened, spilled_in: u64) {
         match self.openings.iter_mut().rev().take(64).find(|o| o.opened == opened) {
-            Some(known) => {
-                known.spilled_in = known.spilled_in.max(spilled_in);
-            }
-            None => self.openings.push_back(Opening { opened, after: None, spilled_in }),
+            Some(known) => known.spilled_in = known.spilled_in.max(spilled_in),
+            None => self.openings.push_back(Opening { opened, after: None, spilled_in, not_before: 0 }),
         }
     }
 
     /// Something on disk may be ready that some session takes.
     pub fn is_waiting(&self, board: &Board) -> bool {
         let wanted = board.windows.wanted_queues();
-        !self.openings.is_empty() || self.roots.iter().any(|((_, queue, _), r)| !r.empty && wanted.contains(queue))
+        !self.openings.is_empty() || self.roots.iter().any(|((_, queue, _), r)| (!r.empty || r.back.is_some()) && wanted.contains(queue))
     }
 
     pub fn refill(&mut self, board: &mut Board, store: &mut dyn Store, groups: &[DispatchGroup], at: Commits) -> Result<()> {
@@ -104,6 +119,14 @@ impl Sources {
         at: Commits,
     ) -> Result<()> {
         let roots = self.roots.entry((group.clone(), queue.clone(), priority)).or_default();
+        if let Some((oldest, turn)) = roots.back
+            && turn <= at.durable
+        {
+            let before = StepId::from_bytes((u128::from_be_bytes(*oldest.bytes()) - 1).to_be_bytes());
+            roots.after = roots.after.map(|after| after.min(before));
+            roots.empty = false;
+            roots.back = None;
+        }
         if roots.empty || board.windows.len() >= limits::WINDOW_STEPS_MAX {
             return Ok(());
         }
@@ -131,6 +154,10 @@ impl Sources {
         while left > 0 && board.windows.len() < limits::WINDOW_STEPS_MAX / 2 {
             left -= 1;
             let Some(mut opening) = self.openings.pop_front() else { break };
+            if opening.not_before > at.durable {
+                self.openings.push_back(opening);
+                continue;
+            }
             let Opened { block, kind, index } = opening.opened;
             load_summary(board, store, block)?;
             if !still_open(board, opening.opened) || all_in_hand(board, block, kind, index) {

@@ -91,7 +91,11 @@ async fn the_page_switches_and_is_on_record() {
 #[tokio::test]
 async fn a_step_in_flight_is_waited_for_and_a_parent_that_waits_is_not() {
     let mut place = Place::open();
-    place.work(|registry| drop(registry.job("endless", endless))).await;
+    place
+        .work(|registry| {
+            registry.job("endless", endless);
+        })
+        .await;
     let made = place.create(r#"[{"action": "noop", "children": [{"action": "endless"}]}]"#).await;
     place.until("/v1/drain", |drain| drain["in_flight"] == 1).await;
     place.until_state(&made[0], "running").await;

@@ -41,7 +41,7 @@ async fn filters_narrow_the_list() {
     let place = Place::open();
     let made = place
         .create(
-            r#"[{"action": "a", "step_key": "one", "relatable_type": "order", "relatable_id": "7", "dispatch_group": "beta"},
+            r#"[{"action": "a", "step_key": "one", "relatable_type": "order", "relatable_id": "7", "dispatch_group": "kappa"},
                 {"action": "b", "step_key": "two", "queue": "priority"},
                 {"action": "b", "step_key": "three", "children": [{"action": "c", "step_key": "child"}]}]"#,
         )
@@ -52,7 +52,7 @@ async fn filters_narrow_the_list() {
     };
     assert_eq!(listed("action=b").await, "three two");
     assert_eq!(listed("queue=priority").await, "two");
-    assert_eq!(listed("dispatch_group=beta").await, "one");
+    assert_eq!(listed("dispatch_group=kappa").await, "one");
     assert_eq!(listed("step_key=one").await, "one");
     assert_eq!(listed("relatable_type=order&relatable_id=7").await, "one");
     assert_eq!(listed("state=pending,running&action=a").await, "one");

@@ -1,11 +1,15 @@
 //! The server as its users meet it: a real engine on a real file behind every request.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 mod breaker;
 mod create;
 mod guard;
 mod health;
 mod list;
 mod operate;
+mod page_in_a_real_browser;
 mod pages;
 mod place;
+mod serve;
 mod show;

@@ -43,7 +43,11 @@ async fn a_step_shows_its_answer_to_the_letter() {
 #[tokio::test]
 async fn attempts_and_children_are_told() {
     let mut place = Place::open();
-    place.work(|registry| drop(registry.job("endless", endless))).await;
+    place
+        .work(|registry| {
+            registry.job("endless", endless);
+        })
+        .await;
     let made = place
         .create(
             r#"[{"action": "fail", "arguments": {"message": "no luck"}},

@@ -12,7 +12,7 @@ mod live;
 mod tallies;
 
 use super::Browse;
-use crate::Result;
+use crate::{Result, StoreError};
 use breakers::Breakers;
 use claims::Claims;
 use model::Timestamp;
@@ -140,7 +140,13 @@ impl Browse {
         };
         for (done, pass) in PASSES.iter().enumerate() {
             progress(done, PASSES.len());
-            pass(&scene, &mut report)?;
+            match pass(&scene, &mut report) {
+                // What is damaged may not be readable; the damage is told, and the rest is looked at all the same.
+                Err(problem @ StoreError::Down(_)) if report.listed.contains_key("S4") => {
+                    report.add("S4", self.path().display(), problem);
+                }
+                outcome => outcome?,
+            }
         }
         progress(PASSES.len(), PASSES.len());
         Ok(report.close(scene.history.is_some()))
@@ -207,14 +213,19 @@ impl Report {
     }
 }
 
-/// Since when every move was kept: from the first event on, unless a step is younger than the last one.
+/// Since when every move is kept: from the first event on. It is not any more when the youngest step has no event, or a
+/// step ended after the last one.
 fn history_since(connection: &Connection) -> Result<Option<Timestamp>> {
-    let one =
-        |sql: &str| -> Result<Option<i64>> { Ok(connection.query_row(sql, [], |r| r.get(0)).optional()?) };
-    let first = one("select at from events order by seq limit 1")?;
-    let last = one("select at from events order by seq desc limit 1")?;
-    let youngest = one("select created_at from steps order by seq desc limit 1")?;
-    Ok(first.filter(|_| youngest <= last).map(Timestamp))
+    let one = |sql: &str| -> Result<Option<i64>> {
+        Ok(connection.query_row(sql, [], |r| r.get(0)).optional()?.flatten())
+    };
+    let Some(first) = one("select at from events order by seq limit 1")? else { return Ok(None) };
+    let told = one(
+        "select exists (select 1 from events where entity_id = s.id) from steps s order by seq desc limit 1",
+    )?;
+    let ended = one("select max(completed_at) from steps")?;
+    let is_kept = told != Some(0) && ended <= one("select max(at) from events")?;
+    Ok(is_kept.then_some(Timestamp(first)))
 }
 
 fn file(scene: &Scene, report: &mut Report) -> Result<()> {

@@ -39,7 +39,12 @@ fn roots(w: &mut World) {
     w.create(vec![step("done"), step("ready"), step("waits"), step("logged"), step("held")]);
     w.run("done", complete());
     w.run("waits", Outcome::Throttle { after: Duration::from_secs(600) });
-    w.create(vec![NewStep { max_attempts: Some(2), ..step("broken") }, step("lost"), step("retried"), step("skipped")]);
+    w.create(vec![
+        NewStep { max_attempts: Some(2), ..step("broken") },
+        step("lost"),
+        step("retried"),
+        step("skipped"),
+    ]);
     w.run("broken", again());
     w.run("broken", again());
     w.claim("lost");

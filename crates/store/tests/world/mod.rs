@@ -2,23 +2,23 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use model::{
-    Block, BlockId, Breaker, Detail, DispatchGroup, Effect, Event, Failure, Move, NewStep, NodeId, Outcome, Report,
-    SessionId, SessionOffer, State, Step, StepId, Timestamp, limits,
+    Block, BlockId, Breaker, Detail, DispatchGroup, Effect, Event, Failure, Move, NewStep, NodeId, Outcome,
+    Report, SessionId, SessionOffer, State, Step, StepId, Timestamp, limits,
 };
 use rules::board::{Board, Changes};
 use rules::creation::{Ground, plan};
 use rules::operator::{self, Verb};
+use rules::recover;
 use rules::settle::{InHand, Mode, settle};
 use rules::worker::{self, Answer};
-use rules::recover;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use stepfast_store::sqlite::{Browse, Holder, SqliteStore};
 use stepfast_store::{
-    Alert, Attempt, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow, SessionRow, SimClock,
-    StepWrite, Store, TallyKey, Tick,
+    Alert, Attempt, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow,
+    SessionRow, SimClock, StepWrite, Store, TallyKey, Tick,
 };
 
 pub const HOST: &str = "box";
@@ -112,7 +112,14 @@ impl World {
             };
             let lease_ends_at = now + limits::SESSION_LEASE;
             let node = batch.lease.node;
-            batch.sessions.push(SessionRow { id: session, node, offer, started_at: now, lease_ends_at, ended_at: None });
+            batch.sessions.push(SessionRow {
+                id: session,
+                node,
+                offer,
+                started_at: now,
+                lease_ends_at,
+                ended_at: None,
+            });
         });
         world
     }
@@ -155,6 +162,10 @@ impl World {
         connection.query_row(&format!("select count(*) from {what}"), [], |r| r.get(0)).unwrap()
     }
 
+    /// From now on no move is kept.
+    pub fn forget_history(&mut self) {
+        self.full_history = false;
+    }
     pub fn wait(&mut self, span: Duration) {
         self.clock.advance(span);
     }
@@ -182,16 +193,33 @@ impl World {
         batch.tallies = tallies(&changes);
         batch.attempts = attempts(&changes, now);
         if self.full_history {
-            let rows = changes.moves.iter().map(|m| EventRow { step: m.step, from: m.from, event: m.event, to: m.to, attempt: m.attempt });
+            let rows = changes.moves.iter().map(|m| EventRow {
+                step: m.step,
+                from: m.from,
+                event: m.event,
+                to: m.to,
+                attempt: m.attempt,
+            });
             batch.events = rows.collect();
         }
         for (step, change) in changes.steps {
-            let by_log = |b: &Step| b.state == State::Pending && b.attempt + 1 == step.attempt && b.failed_attempts == step.failed_attempts;
+            let by_log = |b: &Step| {
+                b.state == State::Pending
+                    && b.attempt + 1 == step.attempt
+                    && b.failed_attempts == step.failed_attempts
+            };
             if step.is_held() && change.before.as_ref().is_some_and(by_log) {
                 self.last_claim += 1;
                 self.logged.insert(step.id, self.last_claim);
                 let (id, pairs) = (self.last_claim, vec![(step.id, step.attempt)]);
-                batch.claims.push(ClaimLog { id, session: self.session, tick: 1, at: now, host: None, pairs });
+                batch.claims.push(ClaimLog {
+                    id,
+                    session: self.session,
+                    tick: 1,
+                    at: now,
+                    host: None,
+                    pairs,
+                });
                 continue;
             }
             let expected = change.before.map(|_| step.version);
@@ -269,7 +297,9 @@ impl World {
         let step = self.row(key);
         let report = Report { session: self.session, step: step.id, attempt: step.attempt, outcome };
         let children = step.child_block.and_then(|b| self.board.block(b));
-        let Answer::Applied(effects) = worker::decide(step, children, &report, self.board.now) else { panic!("{key} is late") };
+        let Answer::Applied(effects) = worker::decide(step, children, &report, self.board.now) else {
+            panic!("{key} is late")
+        };
         self.apply(effects);
     }
     /// Run and answer.
@@ -357,7 +387,10 @@ impl World {
             });
             let moved = Some(now);
             for group in ["alpha", "beta"] {
-                batch.groups.push(GroupWrite { last_selected_at: moved, ..GroupWrite::of(DispatchGroup::new(group)) });
+                batch.groups.push(GroupWrite {
+                    last_selected_at: moved,
+                    ..GroupWrite::of(DispatchGroup::new(group))
+                });
             }
         });
     }

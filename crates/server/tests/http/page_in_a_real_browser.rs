@@ -1,0 +1,196 @@
+use crate::place::{Place, endless};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::header;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::get;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::{interval, timeout};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the browser is; without one these tests cannot say anything.
+fn chromium() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path)
+        .flat_map(|dir| ["chromium", "chromium-browser"].map(|name| dir.join(name)));
+    let found = places.into_iter().find(|file| file.is_file());
+    found.expect("Chromium is not installed; run `cargo xtask test`, which installs it")
+}
+
+struct Seen {
+    dom: String,
+    log: String,
+}
+
+/// The page as it stands after eight seconds of the browser's own time.
+async fn browse(url: &str) -> Seen {
+    let dir = tempfile::tempdir().unwrap();
+    let [dom, log] = ["dom", "log"].map(|name| dir.path().join(name));
+    let child = start(url, dir.path(), &dom, &log);
+    let mut child = Killed(child);
+    let ended = timeout(PATIENCE, async {
+        let mut again = interval(Duration::from_millis(20));
+        loop {
+            again.tick().await;
+            if let Some(status) = child.0.try_wait().unwrap() {
+                return status;
+            }
+        }
+    });
+    let status = ended.await.expect("the browser does not end");
+    let read = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    let seen = Seen { dom: read(&dom), log: read(&log) };
+    assert!(status.success(), "{status}: {}", seen.log);
+    seen
+}
+
+fn start(url: &str, dir: &Path, dom: &Path, log: &Path) -> Child {
+    Command::new(chromium())
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+        ])
+        .args([
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+            "--enable-logging=stderr",
+        ])
+        .args(["--virtual-time-budget=8000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", dir.join("profile").display()))
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(File::create(dom).unwrap())
+        .stderr(File::create(log).unwrap())
+        .spawn()
+        .unwrap()
+}
+
+/// A browser that does not outlive its test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Seen {
+    fn has(&self, text: &str) -> &Seen {
+        assert!(self.dom.contains(text), "`{text}` is not in {}", self.dom);
+        self
+    }
+    /// The browser refused nothing and no script failed.
+    fn is_quiet(&self) -> &Seen {
+        let said: Vec<&str> = self.log.lines().filter(|line| line.contains("CONSOLE")).collect();
+        assert!(said.is_empty(), "{said:#?}");
+        self
+    }
+}
+
+async fn serve(router: Router) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
+async fn some_work() -> Place {
+    let mut place = Place::open();
+    place
+        .work(|registry| {
+            registry.job("endless", endless);
+        })
+        .await;
+    let made = place
+        .create(r#"[{"action": "noop", "children": [{"action": "endless"}, {"action": "endless"}]}, {"action": "fail"}, {"action": "ghost"}]"#)
+        .await;
+    place.until_state(&made[1], "failed").await;
+    place.until("/step-dispatcher/api", |view| view["global"]["child_running"] == 2).await;
+    place
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_figures_live() {
+    let place = some_work().await;
+    assert!(place.get("/step-dispatcher").await.text().contains("data-figure=\"pending\">1<"));
+    // More steps come after the page was rendered and before its script asks for the first time.
+    let (engine, is_first) = (place.engine.clone(), Arc::new(AtomicBool::new(true)));
+    let grow = from_fn(move |request: Request, next: Next| {
+        let (engine, is_first) = (engine.clone(), is_first.clone());
+        async move {
+            if request.uri().path() == "/step-dispatcher/api" && is_first.swap(false, Ordering::SeqCst) {
+                let more = vec![model::NewStep::of("ghost"); 1_234];
+                engine.create(more).await.unwrap();
+            }
+            next.run(request).await
+        }
+    });
+    let address = serve(place.router.clone().layer(grow)).await;
+    let seen = browse(&format!("http://{address}/step-dispatcher")).await;
+    seen.is_quiet()
+        .has("data-live=\"yes\"")
+        .has("data-figure=\"pending\">1,235<")
+        .has("data-figure=\"running\">3<")
+        .has("data-figure=\"child_running\">2<")
+        .has("data-figure=\"failed\">1<")
+        .has("<th scope=\"row\">endless</th><td class=\"n cyan some\">2</td><td class=\"n purple some\">2</td>")
+        .has("<span class=\"who\">worker1</span><span class=\"aside\">1 online, room for 16</span>")
+        .has("<th scope=\"row\">kappa</th>")
+        .has("Not safe to restart: dispatching")
+        .has("aria-checked=\"true\"")
+        .has("v1.2.3");
+    place.close().await;
+}
+
+/// The page with one script more, that clicks the switch.
+async fn clicking(request: Request, next: Next) -> Response {
+    let is_page = request.uri().path() == "/step-dispatcher";
+    let (mut parts, body) = next.run(request).await.into_parts();
+    if !is_page {
+        return Response::from_parts(parts, body);
+    }
+    let bytes = to_bytes(body, 1 << 20).await.unwrap();
+    let page = String::from_utf8(bytes.to_vec()).unwrap();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(
+        parts,
+        Body::from(page.replace("</head>", "<script src=\"/click.js\" defer></script></head>")),
+    )
+}
+
+const CLICK: &str =
+    "addEventListener('load', () => setTimeout(() => document.getElementById('switch').click(), 500));";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_switch_turns_dispatch_off() {
+    let place = some_work().await;
+    let script = get(async || ([(header::CONTENT_TYPE, "text/javascript")], CLICK));
+    let address = serve(place.router.clone().route("/click.js", script).layer(from_fn(clicking))).await;
+    let seen = browse(&format!("http://{address}/step-dispatcher")).await;
+    seen.is_quiet()
+        .has("aria-checked=\"false\"")
+        .has("Dispatch off")
+        .has("Draining: 2 steps in flight")
+        .has("switched off by dashboard.");
+    let audit = place.get("/v1/audit").await.ok();
+    assert_eq!(
+        (&audit["audit"][0]["who"], &audit["audit"][0]["verb"]),
+        (&"dashboard".into(), &"breaker off".into())
+    );
+    place.close().await;
+}
