@@ -315,7 +315,8 @@ impl Board {
         self.touched.insert(id);
     }
 
-    fn refresh_children(&mut self, block: BlockId) {
+    /// Put every child in hand where the pick finds it, or take it away from there.
+    pub fn refresh_children(&mut self, block: BlockId) {
         let ids: Vec<StepId> = self.kin.get(&block).into_iter().flatten().map(|(_, id)| *id).collect();
         for id in ids {
             self.refresh_window(id);

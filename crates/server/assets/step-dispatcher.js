@@ -26,15 +26,15 @@
   };
 
   function table(columns, rows) {
-    const heads = columns.map(([name, isNumber]) => make("th", isNumber ? "n" : "", name));
+    const heads = columns.map(([name, isNumber, classes]) => make("th", `${isNumber ? "n " : ""}${classes ?? ""}`.trim(), name));
     return make("table", "figures", make("thead", "", make("tr", "", ...heads)), make("tbody", "", ...rows));
   }
 
   function actions(rows) {
     if (rows.length === 0) return make("p", "empty", "Nothing is running.");
-    const columns = [["Action", false], ["Running", true], ["Child running", true], ["Throttled", true], ["Dispatched", true]];
+    const columns = [["Action", false], ["Running", true], ["Child running", true], ["Throttled", true], ["Dispatched", true, "minor"]];
     return table(columns, rows.map((row) => make("tr", "", rowHead(row.action), cell(row.running, "cyan"),
-      cell(row.child_running, "purple"), cell(row.throttled, "orange"), cell(row.dispatched, ""))));
+      cell(row.child_running, "purple"), cell(row.throttled, "orange"), cell(row.dispatched, "minor"))));
   }
 
   function host(row, isOpen) {
@@ -43,7 +43,8 @@
       ["Completed", row.completed, "green"], ["Failed", row.failed, "red"]];
     const about = row.online ? `${row.sessions} online, room for ${told(row.capacity)}` : "offline";
     const summary = make("summary", "", make("span", row.online ? "dot online" : "dot offline"),
-      make("span", "who", row.hostname), make("span", "aside", about));
+      make("span", "who", row.hostname), make("span", "aside", about),
+      make("span", `sum ${row.running === 0 ? "zero" : "some"}`, `${told(row.running)} running`));
     const strip = make("dl", "strip", ...figures.map(([name, n, tone]) =>
       make("div", "", make("dt", "", name), make("dd", tinted(tone, n), told(n)))));
     const details = make("details", "", summary, strip, actions(row.actions));
@@ -60,12 +61,12 @@
   }
 
   function groups(rows) {
-    const columns = [["Group", false], ["Pending", true], ["Running", true], ["Throttled", true], ["Completed", true],
-      ["Failed", true], ["Dispatch", false]];
+    const columns = [["Group", false], ["Pending", true], ["Running", true], ["Throttled", true, "minor"],
+      ["Completed", true, "minor"], ["Failed", true], ["Dispatch", false, "last"]];
     const standing = (row) => (!row.owned ? "no owner" : row.can_dispatch_steps === true ? "on" : "off");
     return table(columns, rows.map((row) => make("tr", "", rowHead(row.dispatch_group), cell(row.pending, ""),
-      cell(row.running, "cyan"), cell(row.throttled, "orange"), cell(row.completed, "green"), cell(row.failed, "red"),
-      make("td", "", standing(row)))));
+      cell(row.running, "cyan"), cell(row.throttled, "orange minor"), cell(row.completed, "green minor"),
+      cell(row.failed, "red"), make("td", "last", standing(row)))));
   }
 
   function showSwitch(canDispatch) {
@@ -87,6 +88,8 @@
     byId("restart-text").textContent = view.words.restart;
     byId("notice").textContent = view.words.breaker ?? "";
     byId("notice").hidden = view.words.breaker === null;
+    byId("alerts-text").textContent = view.words.alerts ?? "";
+    byId("alerts").hidden = view.words.alerts === null;
     byId("oldest").textContent = view.words.oldest ?? "nothing waits to start";
     byId("actions").replaceChildren(actions(view.actions));
     byId("hosts").replaceChildren(...hosts(view.hostnames));

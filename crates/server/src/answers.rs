@@ -151,6 +151,7 @@ pub fn dashboard(browse: &Browse, host: &str, version: &str, now: Timestamp) -> 
     let mut actions = figures::actions(&totals.tallies);
     let mut hostnames = figures::hosts(&totals.tallies, &browse.sessions()?, now);
     let breaker = convert::breaker_view(None, &everywhere, now);
+    let open_alerts = browse.alerts()?.len();
     Ok(wire::DashboardView {
         version: version.into(),
         host: host.into(),
@@ -158,10 +159,15 @@ pub fn dashboard(browse: &Browse, host: &str, version: &str, now: Timestamp) -> 
         can_dispatch_steps: breaker.can_dispatch_steps,
         safe_to_restart: breaker.off && in_flight == 0,
         in_flight,
-        words: words::dashboard(&breaker, in_flight, totals.oldest_pending.map(|at| now.since(at))),
+        words: words::dashboard(
+            &breaker,
+            in_flight,
+            open_alerts,
+            totals.oldest_pending.map(|at| now.since(at)),
+        ),
         breaker,
         oldest_pending_at: totals.oldest_pending.map(convert::instant),
-        open_alerts: browse.alerts()?.len(),
+        open_alerts,
         global: figures::all(&totals.tallies),
         left_out: figures::shorten(&mut actions) + figures::shorten(&mut hostnames),
         actions,

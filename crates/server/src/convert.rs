@@ -5,7 +5,7 @@ use model::{Block, Breaker, Counts, DispatchGroup, Fault, GroupStatus, State, St
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use store::{Alert, Attempt, AuditEntry, EventRow, NodeRow, SessionRow, StepRow, Tick};
+use store::{Alert, Attempt, AuditEntry, EventRow, NodeRow, Retained, SessionRow, StepRow, Tick};
 
 /// RFC 3339 in UTC with microseconds.
 pub fn instant(at: Timestamp) -> String {
@@ -267,6 +267,11 @@ pub fn audit_view((at, entry): &(Timestamp, AuditEntry)) -> wire::AuditView {
         before: entry.before.clone(),
         after: entry.after.clone(),
     }
+}
+
+pub fn retained_view(retained: &Retained) -> wire::RetainedView {
+    let Retained { trees, steps, blocks, ticks, more } = *retained;
+    wire::RetainedView { trees, steps, blocks, ticks, more }
 }
 
 pub fn fault(fault: &Fault) -> wire::Fault {

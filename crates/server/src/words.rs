@@ -3,10 +3,16 @@
 use std::time::Duration;
 use wire::{BreakerView, DashboardWords};
 
-pub fn dashboard(breaker: &BreakerView, in_flight: i64, oldest: Option<Duration>) -> DashboardWords {
+pub fn dashboard(
+    breaker: &BreakerView,
+    in_flight: i64,
+    open_alerts: usize,
+    oldest: Option<Duration>,
+) -> DashboardWords {
     DashboardWords {
         restart: restart(breaker.off, in_flight),
         breaker: breaker.off.then(|| why_off(breaker)),
+        alerts: alerts(open_alerts),
         oldest: oldest.map(|waited| format!("oldest waiting {}", span(waited))),
     }
 }
@@ -16,7 +22,15 @@ fn restart(is_off: bool, in_flight: i64) -> String {
         (true, 0) => "Safe to restart".into(),
         (true, 1) => "Draining: 1 step in flight".into(),
         (true, n) => format!("Draining: {} steps in flight", number(n)),
-        (false, _) => "Not safe to restart: dispatching".into(),
+        (false, _) => "Not safe to restart".into(),
+    }
+}
+
+fn alerts(open: usize) -> Option<String> {
+    match open {
+        0 => None,
+        1 => Some("1 alert is open.".into()),
+        n => Some(format!("{} alerts are open.", number(n as i64))),
     }
 }
 
@@ -96,10 +110,11 @@ mod tests {
             since: Some("2027-01-15T08:00:00.000000Z".into()),
             until: None,
         };
-        let words = dashboard(&breaker, 2, None);
+        let words = dashboard(&breaker, 2, 1, None);
         assert_eq!(words.restart, "Draining: 2 steps in flight");
         let said = "Nothing new is dispatched since 2027-01-15 08:00:00 UTC, switched off by anna: deploy.";
         assert_eq!(words.breaker.as_deref(), Some(said));
-        assert_eq!(dashboard(&breaker, 0, None).restart, "Safe to restart");
+        assert_eq!(words.alerts.as_deref(), Some("1 alert is open."));
+        assert_eq!(dashboard(&breaker, 0, 0, None).restart, "Safe to restart");
     }
 }

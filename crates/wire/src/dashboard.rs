@@ -78,6 +78,8 @@ pub struct DashboardWords {
     pub restart: String,
     /// Why nothing is dispatched, when the breaker is off.
     pub breaker: Option<String>,
+    /// How many alerts are open, when any is.
+    pub alerts: Option<String>,
     /// How long the oldest step that could start has waited.
     pub oldest: Option<String>,
 }

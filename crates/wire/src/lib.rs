@@ -18,6 +18,7 @@ mod group;
 mod node;
 mod operate;
 mod problem;
+mod retention;
 mod step;
 mod tick;
 
@@ -30,6 +31,7 @@ pub use group::{GroupPage, GroupView};
 pub use node::{NodePage, NodeView, SessionView};
 pub use operate::{MoveView, OperateBody, OperatedView};
 pub use problem::{Fault, Problem, ReadyView};
+pub use retention::RetainedView;
 pub use step::{
     AttemptView, ChildrenView, CreatedPage, CreatedView, EventView, StepPage, StepShow, StepView,
 };

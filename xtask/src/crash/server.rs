@@ -30,7 +30,7 @@ impl Server {
         let file = File::create(&log).with_context(|| format!("could not create {}", log.display()))?;
         let mut child = Command::new(binary)
             .args(["serve", "--db", database.url(), "--port", "0", "--workers", WORKERS])
-            .env("RUST_LOG", "worker=debug")
+            .env("RUST_LOG", "warn,worker=debug")
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

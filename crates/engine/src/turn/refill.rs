@@ -160,7 +160,11 @@ impl Sources {
             }
             let Opened { block, kind, index } = opening.opened;
             load_summary(board, store, block)?;
-            if !still_open(board, opening.opened) || all_in_hand(board, block, kind, index) {
+            if !still_open(board, opening.opened) {
+                continue;
+            }
+            if all_in_hand(board, block, kind, index) {
+                board.refresh_children(block);
                 continue;
             }
             let page = store.at_index(block, kind, index, opening.after, limits::WINDOW_PAGE)?;

@@ -8,6 +8,7 @@ mod groups;
 mod health;
 mod nodes;
 mod operate;
+mod retention;
 mod steps;
 mod ticks;
 
@@ -34,5 +35,6 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/v1/nodes", get(nodes::list))
         .route("/v1/alerts", get(alerts::list))
         .route("/v1/audit", get(audit::list))
+        .route("/v1/retention", post(retention::retain))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
 }

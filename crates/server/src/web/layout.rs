@@ -38,7 +38,7 @@ pub fn page(frame: Frame, body: Markup) -> Markup {
                 }
                 main { (body) }
                 footer {
-                    span { "on " (frame.host) }
+                    span { "Served by " (frame.host) }
                     nav {
                         a href="/step-dispatcher/steps" { "Steps" }
                         a href="/v1/ticks" { "Ticks" }

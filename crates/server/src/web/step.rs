@@ -31,7 +31,7 @@ pub fn render(shown: &StepShow) -> Markup {
     html! {
         h1 { (step.action) " " span.state.(tone(&step.state)) { (step.state.replace('_', " ")) } }
         @if let Some(label) = &step.label { p.label { (label) } }
-        p.aside.mono { (step.id) }
+        p.aside.mono.id { (step.id) }
         @if !shown.why.is_empty() {
             section aria-label="Why it is not moving" {
                 h2 { @if step.state == "running" { "What it waits for" } @else { "Why it is not running" } }
@@ -120,14 +120,12 @@ fn attempts(rows: &[AttemptView]) -> Markup {
     html! {
         section {
             h2 { "Attempts that did not simply succeed" }
-            table {
-                thead { tr { th.n { "Attempt" } th { "Outcome" } th { "At" } th { "Message" } } }
-                tbody {
-                    @for row in rows {
-                        tr {
-                            td.n { (row.attempt) } td { (row.outcome.replace('_', " ")) } td { (clock(&row.at)) }
-                            td { (row.message.as_deref().unwrap_or("")) }
-                        }
+            ul.rows {
+                @for row in rows {
+                    li.attempt {
+                        span { b { "Attempt " (row.attempt) } " " (row.outcome.replace('_', " ")) }
+                        span.aside { (clock(&row.at)) @if let Some(host) = &row.host { " on " (host) } }
+                        @if let Some(message) = &row.message { span.error { (message) } }
                     }
                 }
             }
@@ -139,17 +137,17 @@ fn history(rows: &[EventView]) -> Markup {
     html! {
         section {
             h2 { "History" }
-            table {
+            div.scroll { table {
                 thead { tr { th { "At" } th { "From" } th { "Event" } th { "To" } th.n { "Attempt" } } }
                 tbody {
                     @for row in rows {
                         tr {
-                            td { (clock(&row.at)) } td { (row.from.as_deref().unwrap_or("")) }
+                            td.when { (clock(&row.at)) } td { (row.from.as_deref().unwrap_or("")) }
                             td { (row.event.as_deref().unwrap_or("created")) } td { (row.to) } td.n { (row.attempt) }
                         }
                     }
                 }
-            }
+            } }
         }
     }
 }

@@ -92,6 +92,9 @@ pub fn render(view: &DashboardView) -> Markup {
         html! {
             h1 { "Step dispatcher" }
             p #notice .notice role="status" hidden[view.words.breaker.is_none()] { (view.words.breaker.as_deref().unwrap_or("")) }
+            p #alerts .notice hidden[view.words.alerts.is_none()] {
+                a #alerts-text href="/v1/alerts" { (view.words.alerts.as_deref().unwrap_or("")) }
+            }
             p #lost .notice.lost role="alert" hidden { "The server does not answer; these figures are old." }
             noscript { p.notice { "Without JavaScript this page shows the figures as they were when it was loaded." } }
             section #global aria-label="All hosts" {
@@ -114,7 +117,7 @@ pub fn render(view: &DashboardView) -> Markup {
                 h2 { "Dispatch groups" }
                 div #groups { (groups(&view.dispatch_groups)) }
             }
-            p.aside { "Figures of " time #updated { (clock(&view.now)) } ", every 3 s" }
+            p.aside { "Updated " time #updated { (clock(&view.now)) } ", again every 3 s" }
         },
     )
 }
@@ -147,7 +150,7 @@ fn card(Card(name, key, tone): &Card, figures: &Figures) -> Markup {
             span.n.(zero(all).unwrap_or("some")) data-figure=(key) { (number(all)) }
             @if let Some(leaves) = leaves {
                 span.child {
-                    "Child " (name.to_lowercase()) " "
+                    "Child " span.wide { (name.to_lowercase()) " " }
                     b.(zero(leaves).unwrap_or("some")) data-figure={ "child_" (key) } { (number(leaves)) }
                 }
             }
@@ -165,7 +168,7 @@ fn actions(rows: &[ActionFigures]) -> Markup {
     }
     html! {
         table.figures {
-            thead { tr { th { "Action" } th.n { "Running" } th.n { "Child running" } th.n { "Throttled" } th.n { "Dispatched" } } }
+            thead { tr { th { "Action" } th.n { "Running" } th.n { "Child running" } th.n { "Throttled" } th.n.minor { "Dispatched" } } }
             tbody {
                 @for row in rows {
                     tr {
@@ -173,7 +176,7 @@ fn actions(rows: &[ActionFigures]) -> Markup {
                         (cell(row.running, "cyan"))
                         (cell(row.child_running, "purple"))
                         (cell(row.throttled, "orange"))
-                        (cell(row.dispatched, ""))
+                        (cell(row.dispatched, "minor"))
                     }
                 }
             }
@@ -207,6 +210,7 @@ fn host(row: &HostFigures, is_open: bool) -> Markup {
                 span.aside {
                     @if row.online { (row.sessions) " online, room for " (number(row.capacity as i64)) } @else { "offline" }
                 }
+                span.sum.(zero(f.running).unwrap_or("some")) { (number(f.running)) " running" }
             }
             dl.strip {
                 @for (name, n, tone) in figures {
@@ -222,8 +226,8 @@ fn groups(rows: &[GroupFigures]) -> Markup {
     html! {
         table.figures {
             thead { tr {
-                th { "Group" } th.n { "Pending" } th.n { "Running" } th.n { "Throttled" } th.n { "Completed" } th.n { "Failed" }
-                th { "Dispatch" }
+                th { "Group" } th.n { "Pending" } th.n { "Running" } th.n.minor { "Throttled" } th.n.minor { "Completed" } th.n { "Failed" }
+                th.last { "Dispatch" }
             } }
             tbody {
                 @for row in rows {
@@ -231,10 +235,10 @@ fn groups(rows: &[GroupFigures]) -> Markup {
                         th scope="row" { (row.dispatch_group) }
                         (cell(row.figures.pending, ""))
                         (cell(row.figures.running, "cyan"))
-                        (cell(row.figures.throttled, "orange"))
-                        (cell(row.figures.completed, "green"))
+                        (cell(row.figures.throttled, "orange minor"))
+                        (cell(row.figures.completed, "green minor"))
                         (cell(row.figures.failed, "red"))
-                        td { (standing(row)) }
+                        td.last { (standing(row)) }
                     }
                 }
             }

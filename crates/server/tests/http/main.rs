@@ -11,5 +11,6 @@ mod operate;
 mod page_in_a_real_browser;
 mod pages;
 mod place;
+mod retention;
 mod serve;
 mod show;

@@ -114,13 +114,15 @@ async fn some_work() -> Place {
     place
         .work(|registry| {
             registry.job("endless", endless);
+            registry.job("<img src=x onerror=alert(1)>", endless);
         })
         .await;
     let made = place
-        .create(r#"[{"action": "noop", "children": [{"action": "endless"}, {"action": "endless"}]}, {"action": "fail"}, {"action": "ghost"}]"#)
+        .create(r#"[{"action": "noop", "children": [{"action": "endless"}, {"action": "endless"}]}, {"action": "fail"}, {"action": "ghost"},
+                {"action": "<img src=x onerror=alert(1)>"}]"#)
         .await;
     place.until_state(&made[1], "failed").await;
-    place.until("/step-dispatcher/api", |view| view["global"]["child_running"] == 2).await;
+    place.until("/step-dispatcher/api", |view| view["global"]["child_running"] == 3).await;
     place
 }
 
@@ -145,15 +147,17 @@ async fn the_figures_live() {
     seen.is_quiet()
         .has("data-live=\"yes\"")
         .has("data-figure=\"pending\">1,235<")
-        .has("data-figure=\"running\">3<")
-        .has("data-figure=\"child_running\">2<")
+        .has("data-figure=\"running\">4<")
+        .has("data-figure=\"child_running\">3<")
         .has("data-figure=\"failed\">1<")
         .has("<th scope=\"row\">endless</th><td class=\"n cyan some\">2</td><td class=\"n purple some\">2</td>")
         .has("<span class=\"who\">worker1</span><span class=\"aside\">1 online, room for 16</span>")
         .has("<th scope=\"row\">kappa</th>")
-        .has("Not safe to restart: dispatching")
+        .has("Not safe to restart")
         .has("aria-checked=\"true\"")
-        .has("v1.2.3");
+        .has("v1.2.3")
+        .has("&lt;img src=x onerror=alert(1)&gt;");
+    assert!(!seen.dom.contains("<img src=x"), "{}", seen.dom);
     place.close().await;
 }
 
@@ -185,7 +189,7 @@ async fn the_switch_turns_dispatch_off() {
     seen.is_quiet()
         .has("aria-checked=\"false\"")
         .has("Dispatch off")
-        .has("Draining: 2 steps in flight")
+        .has("Draining: 3 steps in flight")
         .has("switched off by dashboard.");
     let audit = place.get("/v1/audit").await.ok();
     assert_eq!(

@@ -157,6 +157,18 @@ impl World {
         connection.execute_batch("pragma ignore_check_constraints = on").unwrap();
         connection.execute_batch(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
     }
+    /// Overwrite the first page of a table or index.
+    pub fn damage(&self, name: &str) {
+        use std::io::{Seek, SeekFrom, Write};
+        self.sql("pragma wal_checkpoint(truncate)");
+        let connection = rusqlite::Connection::open(&self.path).unwrap();
+        let one = |sql: &str| -> u32 { connection.query_row(sql, [], |r| r.get(0)).unwrap() };
+        let page = one(&format!("select rootpage from sqlite_schema where name = '{name}'"));
+        let size = one("pragma page_size");
+        let mut file = std::fs::OpenOptions::new().write(true).open(&self.path).unwrap();
+        file.seek(SeekFrom::Start(u64::from((page - 1) * size))).unwrap();
+        file.write_all(&vec![0xee; size as usize]).unwrap();
+    }
     pub fn count(&self, what: &str) -> i64 {
         let connection = rusqlite::Connection::open(&self.path).unwrap();
         connection.query_row(&format!("select count(*) from {what}"), [], |r| r.get(0)).unwrap()

@@ -133,16 +133,17 @@ impl Look<'_> {
         }
         for reason in reasons {
             let wrong = match reason {
-                Why::Dormant => step.kind != StepKind::Resolver || unanswered,
-                Why::Closing => resting,
-                Why::Predecessor { index, .. } => index >= step.index(),
-                Why::DueLater { at, .. } => !self.scene.offline && at + GRACE < self.scene.now,
-                Why::Next { since } => self.is_passed_over(step, since)?,
-                _ => false,
+                Why::Dormant if step.kind != StepKind::Resolver => "it sleeps and is no resolver",
+                Why::Dormant if unanswered => "a step of its block failed, and nobody will wake it",
+                Why::Closing if resting => "its block has come to rest without it",
+                Why::Predecessor { index, .. } if index >= step.index() => "its block has gone past it",
+                Why::DueLater { at, .. } if !self.scene.offline && at + GRACE < self.scene.now => {
+                    "its time came and went"
+                }
+                Why::Next { since } if self.is_passed_over(step, since)? => "it could have started long ago",
+                _ => continue,
             };
-            if wrong {
-                return Ok(Some(format!("it should wait because {reason}, and that is not so")));
-            }
+            return Ok(Some(format!("{wrong}; told is only that {reason}")));
         }
         Ok(None)
     }
