@@ -22,8 +22,9 @@ pub const REQUESTS_PER_TURN_MAX: usize = 4_096;
 pub const WINDOW_PAGE: usize = 500;
 /// Ready steps held in memory; beyond it they stay on disk, marked ready.
 pub const WINDOW_STEPS_MAX: usize = 20_000;
-/// Clean blocks remembered between turns.
-pub const CACHED_BLOCKS_MAX: usize = 20_000;
+/// Steps and blocks remembered between turns; more are read again when they are needed.
+pub const CACHED_STEPS_MAX: usize = 100_000;
+pub const CACHED_BLOCKS_MAX: usize = 100_000;
 /// Rounds of rules over one turn before the rest is left to the next turn.
 pub const SETTLE_ROUNDS_MAX: usize = 4 * NESTING_MAX as usize;
 /// Dispatch groups.

@@ -1,4 +1,5 @@
 //! Each invariant with its planted violation: `check` must name it, and must be silent about healthy rows.
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 #[path = "world/healthy.rs"]
 mod healthy;
@@ -45,13 +46,26 @@ fn a_history_that_was_switched_off_is_not_held_against_the_rows() {
 
 #[test]
 fn every_invariant_that_can_be_checked_has_a_planted_violation() {
-    let planted: BTreeSet<&str> = PLANTED.iter().copied().chain(["S4"]).collect();
+    let planted: BTreeSet<&str> = PLANTED.iter().map(|(id, _)| *id).chain(["S4"]).collect();
     let bare: Vec<&str> = INVARIANTS
         .iter()
         .filter(|(id, _, when)| !matches!(when, Checkable::NotYet(_)) && !planted.contains(id))
         .map(|(id, _, _)| *id)
         .collect();
     assert_eq!(bare, [] as [&str; 0]);
+}
+
+#[test]
+fn the_document_has_every_invariant_and_every_planted_violation() {
+    let document = include_str!("../../../docs/invariants.md");
+    let row =
+        |id: &str| document.lines().find(|line| line.starts_with(&format!("| {id} |"))).unwrap_or_default();
+    for (id, title, _) in INVARIANTS {
+        assert!(row(id).to_lowercase().contains(title), "{id} {title}");
+    }
+    for (id, name) in PLANTED {
+        assert!(row(id).contains(&format!("`{name}`")), "{id} {name}");
+    }
 }
 
 #[test]
@@ -77,7 +91,7 @@ fn reported(invariant: &str, sql: &str) {
 macro_rules! planted {
     ($($name:ident: $invariant:literal, $sql:literal;)+) => {
         /// What the tests below plant.
-        const PLANTED: &[&str] = &[$($invariant),+];
+        const PLANTED: &[(&str, &str)] = &[$(($invariant, stringify!($name))),+];
         $(#[test]
         fn $name() {
             reported($invariant, $sql);

@@ -386,7 +386,7 @@ impl Node {
             self.durable = n;
             self.board.committed(&steps, &blocks);
         }
-        self.board.trim(2 * limits::WINDOW_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
+        self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
         // What this commit left on disk can be seen now.
         self.again |= self.sessions.free() > 0 && self.sources.is_waiting(&self.board);
     }

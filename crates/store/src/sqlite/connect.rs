@@ -1,6 +1,7 @@
 //! Opens a connection the way Stepfast needs it: durable, bounded, and never with a library that is known to corrupt.
 
 use crate::{Result, StoreError};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub fn open(path: &Path, mode: OpenMode) -> Result<Connection> {
         .map_err(|e| StoreError::Down(format!("cannot open {}: {e}", path.display())))?;
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(64);
+    // A plan is made once for a statement, not anew for every value that is bound to it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     if mode == OpenMode::Writer {
         connection.execute_batch(
             "pragma journal_mode = wal;

@@ -18,8 +18,11 @@ pub struct Circumstances {
 
 impl Browse {
     pub fn circumstances(&self, now: Timestamp) -> Result<Circumstances> {
-        let sql = "select session_id, count(*) from steps_now where session_id is not null and state in ('dispatched', 'running')
-                   group by session_id";
+        // By the index of held rows and the log, never by the view: that would read the whole history.
+        let sql = "select session_id, count(*) from
+                     (select session_id from steps where session_id is not null and state in ('dispatched', 'running')
+                      union all select c.session_id from claimed c join steps s on s.id = c.step_id
+                         and s.state = 'pending' and s.attempt + 1 = c.attempt) group by session_id";
         let held = self.rows(sql, vec![], |r| {
             Ok((model::SessionId::from_bytes(r.get(0)?), r.get::<_, i64>(1)?.unsigned_abs() as usize))
         })?;

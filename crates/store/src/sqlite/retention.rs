@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 const TREES_PER_PAGE: usize = 1_000;
 /// No further tree is begun once a page has this many steps.
-const STEPS_PER_PAGE: usize = 5_000;
+const STEPS_PER_PAGE: usize = 2_000;
 /// Possible roots looked at in one page.
 const ROWS_PER_PAGE: usize = 10_000;
 

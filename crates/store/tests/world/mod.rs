@@ -1,11 +1,15 @@
 //! A small engine for tests: the real rules and the real commit, each move asked for by name, and a healthy set of rows.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+mod parts;
+
+pub use parts::*;
+
 use model::{
-    Block, BlockId, Breaker, Detail, DispatchGroup, Effect, Event, Failure, Move, NewStep, NodeId, Outcome,
-    Report, SessionId, SessionOffer, State, Step, StepId, Timestamp, limits,
+    Block, BlockId, Breaker, Detail, DispatchGroup, Effect, Event, Move, NewStep, NodeId, Outcome, Report,
+    SessionId, SessionOffer, State, Step, StepId, Timestamp, limits,
 };
-use rules::board::{Board, Changes};
+use rules::board::Board;
 use rules::creation::{Ground, plan};
 use rules::operator::{self, Verb};
 use rules::recover;
@@ -17,8 +21,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use stepfast_store::sqlite::{Browse, Holder, SqliteStore};
 use stepfast_store::{
-    Alert, Attempt, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow,
-    SessionRow, SimClock, StepWrite, Store, TallyKey, Tick,
+    Alert, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow,
+    SessionRow, SimClock, StepWrite, Store, Tick,
 };
 
 pub const HOST: &str = "box";
@@ -39,34 +43,6 @@ pub struct World {
     full_history: bool,
     path: PathBuf,
     _dir: tempfile::TempDir,
-}
-
-pub fn step(key: &str) -> NewStep {
-    NewStep { step_key: Some(key.into()), retry_delay_ms: Some(0), ..NewStep::of("work") }
-}
-
-pub fn at(index: u32, step: NewStep) -> NewStep {
-    NewStep { index: Some(index), ..step }
-}
-
-pub fn parent(key: &str, children: Vec<NewStep>) -> NewStep {
-    NewStep { children, ..step(key) }
-}
-
-pub fn resolver(key: &str) -> NewStep {
-    NewStep { kind: Some("resolve-exception".into()), ..step(key) }
-}
-
-pub fn complete() -> Outcome {
-    Outcome::Complete { response: Some("{}".into()) }
-}
-
-pub fn fail() -> Outcome {
-    Outcome::Fail { failure: Failure { message: "no".into(), trace: None }, notify: true }
-}
-
-pub fn again() -> Outcome {
-    Outcome::Retry { after: Some(Duration::ZERO), failure: None }
 }
 
 impl World {
@@ -412,34 +388,4 @@ impl World {
             batch.alerts.push(Alert { entity, entity_id, reason, severity: "warning", message, open });
         });
     }
-}
-
-fn tallies(changes: &Changes) -> Vec<(TallyKey, i64)> {
-    let mut deltas: BTreeMap<TallyKey, i64> = BTreeMap::new();
-    for (step, change) in &changes.steps {
-        *deltas.entry(TallyKey::of(step)).or_default() += 1;
-        if let Some(before) = &change.before {
-            *deltas.entry(TallyKey::of(before)).or_default() -= 1;
-        }
-    }
-    deltas.into_iter().collect()
-}
-
-fn attempts(changes: &Changes, now: Timestamp) -> Vec<Attempt> {
-    let plain = [Event::Dispatched, Event::Started, Event::Completed, Event::ChildrenCompleted];
-    let before: HashMap<StepId, &Step> =
-        changes.steps.iter().filter_map(|(s, c)| c.before.as_ref().map(|b| (s.id, b))).collect();
-    let ended = changes.moves.iter().filter(|m| m.event.is_some_and(|e| !plain.contains(&e)));
-    let held = ended.filter(|m| before.get(&m.step).is_some_and(|b| b.is_held()));
-    held.map(|m| Attempt {
-        step: m.step,
-        attempt: m.attempt,
-        at: now,
-        session: before[&m.step].session,
-        host: Some(HOST.into()),
-        started_at: before[&m.step].started_at,
-        outcome: m.event.unwrap().word().into(),
-        message: None,
-    })
-    .collect()
 }
