@@ -33,7 +33,11 @@ impl Decider {
         inbox: SyncSender<Request>,
         healthy: Arc<AtomicBool>,
     ) -> Result<Decider, EngineError> {
-        Ok(Decider { node: Node::new(store, config, inbox, healthy)?, waiting: VecDeque::new(), failed: None })
+        Ok(Decider {
+            node: Node::new(store, config, inbox, healthy)?,
+            waiting: VecDeque::new(),
+            failed: None,
+        })
     }
 
     pub fn run(&mut self, requests: Receiver<Request>) {
@@ -58,7 +62,9 @@ impl Decider {
                 }
             }
             if self.node.is_down() {
-                self.wait_for_store(&requests);
+                if self.wait_for_store(&requests) {
+                    return;
+                }
                 continue;
             }
             if self.node.is_full(TURNS_AHEAD) {
@@ -68,7 +74,9 @@ impl Decider {
                 continue;
             }
             if let Some(stop) = self.waiting.iter().position(|r| matches!(r, Request::Stop { .. })) {
-                let Some(Request::Stop { reply }) = self.waiting.remove(stop) else { unreachable!("it was just found") };
+                let Some(Request::Stop { reply }) = self.waiting.remove(stop) else {
+                    unreachable!("it was just found")
+                };
                 self.stop(&requests, reply);
                 return;
             }
@@ -119,12 +127,14 @@ impl Decider {
         !stopping
     }
 
-    fn wait_for_store(&mut self, requests: &Receiver<Request>) {
+    /// Refuse what comes until the store answers again; true when the engine is to end instead.
+    fn wait_for_store(&mut self, requests: &Receiver<Request>) -> bool {
         for request in std::mem::take(&mut self.waiting) {
             match request {
                 Request::Stop { reply } => {
+                    // Nothing can be given back; the next engine takes it back.
                     let _ = reply.send(Ok(()));
-                    return;
+                    return true;
                 }
                 other => self.node.refuse(other),
             }
@@ -135,10 +145,11 @@ impl Decider {
             if let Ok(request) = requests.recv_timeout(left) {
                 self.take(request);
             }
-            return;
+            return false;
         }
         self.failed = Some((Stopwatch::start(), (pause * 2).min(AFTER_FAILURE_MAX)));
         self.node.look_again();
+        false
     }
 
     fn stop(&mut self, requests: &Receiver<Request>, reply: crate::request::Reply<()>) {

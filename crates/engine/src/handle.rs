@@ -1,7 +1,9 @@
 //! The door to a running engine: every call waits until its turn is durable.
 
 use crate::decider::Decider;
-use crate::request::{Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport};
+use crate::request::{
+    Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport,
+};
 use crate::{Config, EngineError};
 use model::{Breaker, DispatchGroup, NewStep, Report, SessionId, SessionOffer, StepId};
 use rules::settle::Mode;
@@ -77,7 +79,12 @@ impl Engine {
         self.ask(|reply| Request::Operate { operation, reply }).await
     }
     /// Switch the breaker of one group, or of all.
-    pub async fn set_breaker(&self, scope: Option<DispatchGroup>, breaker: Breaker, by: &str) -> Result<Breaker> {
+    pub async fn set_breaker(
+        &self,
+        scope: Option<DispatchGroup>,
+        breaker: Breaker,
+        by: &str,
+    ) -> Result<Breaker> {
         let by = by.to_string();
         self.ask(|reply| Request::Breaker { scope, breaker, by, reply }).await
     }
@@ -105,7 +112,12 @@ impl Engine {
         self.ask(|reply| Request::Leave { session, give_back: true, reply }).await
     }
     /// One turn, when the engine runs by hand.
-    pub async fn tick(&self, mode: Mode, dispatch: Dispatch, only: Option<DispatchGroup>) -> Result<TickReport> {
+    pub async fn tick(
+        &self,
+        mode: Mode,
+        dispatch: Dispatch,
+        only: Option<DispatchGroup>,
+    ) -> Result<TickReport> {
         self.ask(|reply| Request::Tick { mode, dispatch, only, reply }).await
     }
     /// Run something against the store between turns.

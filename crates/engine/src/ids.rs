@@ -18,7 +18,8 @@ impl Ids {
     /// An id for a row, from the turn's own time.
     pub fn row(&self, now: model::Timestamp) -> [u8; 16] {
         let micros = now.0.unsigned_abs();
-        let timestamp = Timestamp::from_unix(&self.context, micros / 1_000_000, (micros % 1_000_000 * 1_000) as u32);
+        let timestamp =
+            Timestamp::from_unix(&self.context, micros / 1_000_000, (micros % 1_000_000 * 1_000) as u32);
         Uuid::new_v7(timestamp).into_bytes()
     }
     pub fn session(&self, now: model::Timestamp) -> SessionId {

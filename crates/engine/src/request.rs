@@ -62,19 +62,56 @@ pub struct TickReport {
 }
 
 pub enum Request {
-    Create { steps: Vec<NewStep>, reply: Reply<Vec<Created>> },
-    Operate { operation: Operation, reply: Reply<Operated> },
-    Breaker { scope: Option<DispatchGroup>, breaker: Breaker, by: String, reply: Reply<Breaker> },
-    Join { offer: SessionOffer, hand: mpsc::UnboundedSender<Handed>, reply: Reply<SessionId> },
-    Reports { reports: Vec<Report>, reply: Reply<Vec<ReportAnswer>> },
-    Heartbeat { session: SessionId, received: u64, held: Vec<(StepId, u32)>, reply: Reply<Vec<(StepId, u32)>> },
+    Create {
+        steps: Vec<NewStep>,
+        reply: Reply<Vec<Created>>,
+    },
+    Operate {
+        operation: Operation,
+        reply: Reply<Operated>,
+    },
+    Breaker {
+        scope: Option<DispatchGroup>,
+        breaker: Breaker,
+        by: String,
+        reply: Reply<Breaker>,
+    },
+    Join {
+        offer: SessionOffer,
+        hand: mpsc::UnboundedSender<Handed>,
+        reply: Reply<SessionId>,
+    },
+    Reports {
+        reports: Vec<Report>,
+        reply: Reply<Vec<ReportAnswer>>,
+    },
+    Heartbeat {
+        session: SessionId,
+        received: u64,
+        held: Vec<(StepId, u32)>,
+        reply: Reply<Vec<(StepId, u32)>>,
+    },
     /// Take no more work; `give_back` returns what it still holds, at no cost.
-    Leave { session: SessionId, give_back: bool, reply: Reply<()> },
-    Tick { mode: Mode, dispatch: Dispatch, only: Option<DispatchGroup>, reply: Reply<TickReport> },
-    Committed { turn: u64, outcome: Result<(), StoreError> },
+    Leave {
+        session: SessionId,
+        give_back: bool,
+        reply: Reply<()>,
+    },
+    Tick {
+        mode: Mode,
+        dispatch: Dispatch,
+        only: Option<DispatchGroup>,
+        reply: Reply<TickReport>,
+    },
+    Committed {
+        turn: u64,
+        outcome: Result<(), StoreError>,
+    },
     /// Run something against the store between turns.
     Store(Box<dyn FnOnce(&mut dyn store::Store) + Send>),
-    Stop { reply: Reply<()> },
+    Stop {
+        reply: Reply<()>,
+    },
     /// End at once, as a crash would: nothing is decided, written or given back.
     Halt,
 }

@@ -35,23 +35,24 @@ impl FromStr for Success {
             "all" => Ok(Success::All),
             "majority" => Ok(Success::Majority),
             "best_effort" => Ok(Success::BestEffort),
-            _ => s.strip_prefix("at_least:").and_then(|n| n.parse().ok()).map(Success::AtLeast).ok_or(UnknownWord {
-                what: "success criterion",
-                word: s.into(),
-                expected: "all, majority, best_effort, at_least:N".into(),
-            }),
+            _ => s.strip_prefix("at_least:").and_then(|n| n.parse().ok()).map(Success::AtLeast).ok_or(
+                UnknownWord {
+                    what: "success criterion",
+                    word: s.into(),
+                    expected: "all, majority, best_effort, at_least:N".into(),
+                },
+            ),
         }
     }
 }
 
-/// How many steps of a block are in each state.
+/// How many steps of a block are in each state. All that can still move by itself is one number: a claim, the most frequent
+/// move of all, changes nothing here, so it writes no block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
+    /// Pending, dispatched, running or polling.
+    pub hot: u32,
     pub not_runnable: u32,
-    pub pending: u32,
-    pub dispatched: u32,
-    pub running: u32,
-    pub polling: u32,
     pub completed: u32,
     pub skipped: u32,
     pub cancelled: u32,
@@ -62,29 +63,26 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// One state for each number, in the order they are stored; `Pending` stands for everything hot.
+    pub const COUNTED: [State; 9] = [
+        State::Pending,
+        State::NotRunnable,
+        State::Completed,
+        State::Skipped,
+        State::Cancelled,
+        State::Failed,
+        State::Stopped,
+        State::TimedOut,
+        State::Superseded,
+    ];
     pub fn of(&self, state: State) -> u32 {
-        match state {
-            State::NotRunnable => self.not_runnable,
-            State::Pending => self.pending,
-            State::Dispatched => self.dispatched,
-            State::Running => self.running,
-            State::Polling => self.polling,
-            State::Completed => self.completed,
-            State::Skipped => self.skipped,
-            State::Cancelled => self.cancelled,
-            State::Failed => self.failed,
-            State::Stopped => self.stopped,
-            State::TimedOut => self.timed_out,
-            State::Superseded => self.superseded,
-        }
+        let mut copy = *self;
+        *copy.of_mut(state)
     }
     pub fn of_mut(&mut self, state: State) -> &mut u32 {
         match state {
+            State::Pending | State::Dispatched | State::Running | State::Polling => &mut self.hot,
             State::NotRunnable => &mut self.not_runnable,
-            State::Pending => &mut self.pending,
-            State::Dispatched => &mut self.dispatched,
-            State::Running => &mut self.running,
-            State::Polling => &mut self.polling,
             State::Completed => &mut self.completed,
             State::Skipped => &mut self.skipped,
             State::Cancelled => &mut self.cancelled,
@@ -94,10 +92,6 @@ impl Counts {
             State::Superseded => &mut self.superseded,
         }
     }
-    /// Steps that can still move by themselves; dormant resolvers cannot.
-    pub fn hot(&self) -> u32 {
-        self.pending + self.dispatched + self.running + self.polling
-    }
     pub fn failed_set(&self) -> u32 {
         self.failed + self.stopped + self.timed_out
     }
@@ -106,7 +100,7 @@ impl Counts {
     }
     /// Steps that count for the parent: all but dormant and superseded ones.
     pub fn counting(&self) -> u32 {
-        self.hot() + self.concluded() + self.failed_set() + self.cancelled
+        self.hot + self.concluded() + self.failed_set() + self.cancelled
     }
 }
 
@@ -140,7 +134,9 @@ impl Sweep {
         match self.kind {
             SweepKind::Close => !state.is_terminal(),
             SweepKind::Later => kind == StepKind::Default && state.is_hot() && index > self.above,
-            SweepKind::LaterResolvers => kind == StepKind::Resolver && !state.is_terminal() && index > self.above,
+            SweepKind::LaterResolvers => {
+                kind == StepKind::Resolver && !state.is_terminal() && index > self.above
+            }
             SweepKind::Resolvers => kind == StepKind::Resolver && state == State::NotRunnable,
         }
     }
@@ -236,15 +232,28 @@ impl Block {
         }
         &mut live[i]
     }
+    /// The index that may run by the counts alone: the current one while something at it lives, else the next that has
+    /// something live. A row whose block was only opened is not written, so what is stored may lag behind this.
+    pub fn index_now(&self, kind: StepKind) -> u32 {
+        let (current, live, cut) = match kind {
+            StepKind::Default => (self.current_index, &self.live, self.cut_at),
+            StepKind::Resolver => (self.resolver_index, &self.live_resolvers, self.resolver_cut_at),
+        };
+        if self.live_at(kind, current) > 0 {
+            return current;
+        }
+        let next = live.iter().skip(current as usize).position(|n| *n > 0).map(|i| current + i as u32 + 1);
+        next.filter(|next| cut.is_none_or(|cut| *next <= cut)).unwrap_or(current)
+    }
     pub fn last_index(&self) -> u32 {
         self.live.len() as u32
     }
     /// Children that are not terminal, dormant ones included.
     pub fn unsettled(&self) -> u32 {
-        self.steps.hot() + self.steps.not_runnable + self.resolvers.hot() + self.resolvers.not_runnable
+        self.steps.hot + self.steps.not_runnable + self.resolvers.hot + self.resolvers.not_runnable
     }
     /// No child can move any more; dormant resolvers do not count.
     pub fn is_at_rest(&self) -> bool {
-        self.steps.hot() == 0 && self.resolvers.hot() == 0 && self.sweep.is_none()
+        self.steps.hot == 0 && self.resolvers.hot == 0 && self.sweep.is_none()
     }
 }

@@ -23,17 +23,40 @@ impl Move {
 pub enum Effect {
     MoveStep(Box<Move>),
     /// The job of a parent returned: it waits for its children without a worker.
-    Park { step: StepId, detail: Box<Detail> },
+    Park {
+        step: StepId,
+        detail: Box<Detail>,
+    },
     /// More than half of its executions are used up.
-    RaisePriority { step: StepId },
+    RaisePriority {
+        step: StepId,
+    },
     /// A result that came too late: counted, not applied.
-    RecordLate { step: StepId },
-    StartSweep { block: BlockId, sweep: Sweep },
-    AdvanceSweep { block: BlockId, after: (u32, StepId) },
-    EndSweep { block: BlockId },
+    RecordLate {
+        step: StepId,
+    },
+    StartSweep {
+        block: BlockId,
+        sweep: Sweep,
+    },
+    AdvanceSweep {
+        block: BlockId,
+        after: (u32, StepId),
+    },
+    EndSweep {
+        block: BlockId,
+    },
     /// Steps at this index may run now.
-    OpenIndex { block: BlockId, index: u32 },
-    OpenResolverIndex { block: BlockId, index: u32 },
+    OpenIndex {
+        block: BlockId,
+        index: u32,
+    },
+    OpenResolverIndex {
+        block: BlockId,
+        index: u32,
+    },
     /// The block's failure has been answered by its resolvers.
-    ResolversWoken { block: BlockId },
+    ResolversWoken {
+        block: BlockId,
+    },
 }

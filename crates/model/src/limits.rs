@@ -58,4 +58,5 @@ const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < SESSION_LEASE.as_secs());
 const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
-const _: () = assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");
+const _: () =
+    assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");

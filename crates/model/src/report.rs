@@ -27,20 +27,42 @@ pub struct Failure {
 /// The one answer of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    Complete { response: Option<String> },
+    Complete {
+        response: Option<String>,
+    },
     /// Complete once these children did; they become durable with the report.
-    Children { response: Option<String>, children: Vec<NewStep>, success: Success },
+    Children {
+        response: Option<String>,
+        children: Vec<NewStep>,
+        success: Success,
+    },
     /// Again later; `counted` says whether it costs one of the step's attempts.
-    Retry { after: Option<Duration>, failure: Option<Failure> },
+    Retry {
+        after: Option<Duration>,
+        failure: Option<Failure>,
+    },
     /// Again later at no cost: a rate limit, not an error.
-    Throttle { after: Duration },
-    Skip { why: String },
+    Throttle {
+        after: Duration,
+    },
+    Skip {
+        why: String,
+    },
     /// Ends without failing or completing.
-    End { why: String },
-    Stop { why: String },
-    Fail { failure: Failure, notify: bool },
+    End {
+        why: String,
+    },
+    Stop {
+        why: String,
+    },
+    Fail {
+        failure: Failure,
+        notify: bool,
+    },
     /// Completed with a note, and the block's resolvers run.
-    Resolved { note: String },
+    Resolved {
+        note: String,
+    },
 }
 
 /// An outcome, fenced by the attempt that produced it.

@@ -29,13 +29,17 @@ mod tests {
 
     #[test]
     fn it_doubles_up_to_its_cap_and_repeats_itself() {
-        let policy = Backoff { delay: Duration::from_secs(1), factor: 2.0, max_delay: Duration::from_secs(60) };
+        let policy =
+            Backoff { delay: Duration::from_secs(1), factor: 2.0, max_delay: Duration::from_secs(60) };
         let waits: Vec<u64> = (1..=8).map(|n| delay(&policy, StepId::of(7), n).as_millis() as u64).collect();
         for (n, wait) in waits.iter().enumerate() {
             let full = (1_000 << n).min(60_000);
             assert!((full * 9 / 10..=full).contains(wait), "attempt {n}: {wait} ms of {full}");
         }
-        assert_eq!(waits, (1..=8).map(|n| delay(&policy, StepId::of(7), n).as_millis() as u64).collect::<Vec<_>>());
+        assert_eq!(
+            waits,
+            (1..=8).map(|n| delay(&policy, StepId::of(7), n).as_millis() as u64).collect::<Vec<_>>()
+        );
     }
 
     #[test]

@@ -4,17 +4,19 @@
 //!        engine (loading on demand) and the tests (everything in memory). It is dropped whole when a commit fails.
 
 mod changes;
+mod ids;
 mod windows;
 
 pub use changes::{BlockChange, Changes, Moved, StepChange};
+pub use ids::IdMap;
 pub use windows::{Window, WindowKey, Windows};
 
 use crate::{eligible, machine};
 use model::{
-    Block, BlockId, Detail, Effect, Event, IllegalMove, Move, Name, Priority, SessionId, State, Step, StepId, StepKind,
-    Timestamp,
+    Block, BlockId, Detail, Effect, Event, IllegalMove, Move, Name, Place, Priority, SessionId, State, Step,
+    StepId, StepKind, Timestamp, limits,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// Failed children named in a parent's error.
 const BLAME_MAX: usize = 5;
@@ -43,10 +45,10 @@ pub struct Opened {
 #[derive(Default)]
 pub struct Board {
     pub now: Timestamp,
-    steps: HashMap<StepId, StepEntry>,
-    blocks: HashMap<BlockId, BlockEntry>,
+    steps: IdMap<StepId, StepEntry>,
+    blocks: IdMap<BlockId, BlockEntry>,
     /// Children in hand that have not ended, in block order.
-    kin: HashMap<BlockId, BTreeSet<(u32, StepId)>>,
+    kin: IdMap<BlockId, BTreeSet<(u32, StepId)>>,
     pub windows: Windows,
     touched: BTreeSet<BlockId>,
     /// Steps that came back to Pending since the last look.
@@ -100,7 +102,11 @@ impl Board {
         if self.blocks.contains_key(&block.id) {
             return;
         }
-        if block.touched {
+        let lags = |kind| {
+            block.index_now(kind)
+                != if kind == StepKind::Default { block.current_index } else { block.resolver_index }
+        };
+        if block.touched || lags(StepKind::Default) || lags(StepKind::Resolver) {
             self.touched.insert(block.id);
         }
         self.blocks.insert(block.id, BlockEntry { block, before: None, pins: 0 });
@@ -111,7 +117,7 @@ impl Board {
         let id = step.id;
         self.moves.push(Moved::created(&step));
         if let Some(place) = step.place {
-            self.count(place.block, &step, None, Some(step.state));
+            self.count(place, step.kind, None, Some(step.state));
         }
         if let Some(child_block) = step.child_block {
             self.touched.insert(child_block);
@@ -123,7 +129,8 @@ impl Board {
     pub fn insert_block(&mut self, block: Block) {
         let id = block.id;
         self.touched.insert(id);
-        self.blocks.insert(id, BlockEntry { block, before: Some(Box::new(BlockChange { before: None })), pins: 0 });
+        self.blocks
+            .insert(id, BlockEntry { block, before: Some(Box::new(BlockChange { before: None })), pins: 0 });
         self.block_order.push(id);
     }
 
@@ -144,7 +151,9 @@ impl Board {
             Effect::MoveStep(wanted) => return self.fire(*wanted).map(|()| 1),
             Effect::Park { step, detail } => self.park(step, *detail),
             Effect::RaisePriority { step } => self.edit(step, |s, _| s.priority = Priority::High),
-            Effect::RecordLate { step } => self.edit(step, |_, d| d.late_reports = Some(d.late_reports.unwrap_or(0) + 1)),
+            Effect::RecordLate { step } => {
+                self.edit(step, |_, d| d.late_reports = Some(d.late_reports.unwrap_or(0) + 1))
+            }
             Effect::StartSweep { block, sweep } => {
                 self.edit_block(block, |b| b.sweep = Some(sweep));
                 self.refresh_children(block);
@@ -166,10 +175,14 @@ impl Board {
     }
 
     fn open(&mut self, block: BlockId, kind: StepKind, index: u32) {
-        self.edit_block(block, |b| match kind {
-            StepKind::Default => b.current_index = index,
-            StepKind::Resolver => b.resolver_index = index,
-        });
+        // The index follows from the counts, so opening it alone is not worth a write.
+        if let Some(entry) = self.blocks.get_mut(&block) {
+            match kind {
+                StepKind::Default => entry.block.current_index = index,
+                StepKind::Resolver => entry.block.resolver_index = index,
+            }
+        }
+        self.touched.insert(block);
         self.opened.push(Opened { block, kind, index });
         self.refresh_children(block);
     }
@@ -195,9 +208,9 @@ impl Board {
         self.moves.push(Moved::of(step, from, event));
         let (place, child_block) = (step.place, step.child_block);
         if let Some(place) = place {
-            let step = step.clone();
-            self.count(place.block, &step, Some(from), Some(to));
-            self.mark_block(place.block, &step, event);
+            let kind = step.kind;
+            self.count(place, kind, Some(from), Some(to));
+            self.mark_block(place, (id, kind, to), event);
             if to.is_terminal()
                 && let Some(kin) = self.kin.get_mut(&place.block)
             {
@@ -217,15 +230,15 @@ impl Board {
     }
 
     /// Give a step to a session: dispatched and started in one write.
-    pub fn claim(&mut self, id: StepId, session: SessionId, host: Name, tick: i64) -> Result<(), IllegalMove> {
-        let block = self.step(id).and_then(Step::block);
-        let at_rest = block.is_none_or(|b| !self.touched.contains(&b));
+    pub fn claim(
+        &mut self,
+        id: StepId,
+        session: SessionId,
+        host: Name,
+        tick: i64,
+    ) -> Result<(), IllegalMove> {
         self.fire(Move::new(id, Event::Dispatched))?;
         self.fire(Move::new(id, Event::Started))?;
-        // A claim changes counts and nothing that a rule asks for.
-        if at_rest && let Some(block) = block {
-            self.touched.remove(&block);
-        }
         self.edit(id, |step, _| {
             step.attempt += 1;
             step.session = Some(session);
@@ -257,8 +270,11 @@ impl Board {
         self.refresh_window(id);
     }
 
-    fn count(&mut self, block: BlockId, step: &Step, from: Option<State>, to: Option<State>) {
-        let (kind, index) = (step.kind, step.index());
+    fn count(&mut self, place: Place, kind: StepKind, from: Option<State>, to: Option<State>) {
+        let Place { block, index } = place;
+        if from.is_some_and(State::is_hot) && to.is_some_and(State::is_hot) {
+            return;
+        }
         self.edit_block(block, |b| {
             if let Some(from) = from {
                 let count = b.counts_mut(kind).of_mut(from);
@@ -277,11 +293,16 @@ impl Board {
     }
 
     /// What a child's end means for its block.
-    fn mark_block(&mut self, block: BlockId, step: &Step, event: Event) {
-        let (id, index, resolver) = (step.id, step.index(), step.is_resolver());
-        let of_itself = !matches!(event, Event::ParentFailed | Event::ParentCancelled | Event::PredecessorFailed);
-        let broken = step.state.is_failed() || step.state == State::Cancelled;
-        let failed = step.state.is_failed();
+    fn mark_block(&mut self, place: Place, (id, kind, state): (StepId, StepKind, State), event: Event) {
+        let Place { block, index } = place;
+        let resolver = kind == StepKind::Resolver;
+        let of_itself =
+            !matches!(event, Event::ParentFailed | Event::ParentCancelled | Event::PredecessorFailed);
+        let failed = state.is_failed();
+        let broken = failed || state == State::Cancelled;
+        if !broken && event != Event::Resolved {
+            return;
+        }
         self.edit_block(block, |b| {
             if broken && of_itself {
                 let cut = if resolver { &mut b.resolver_cut_at } else { &mut b.cut_at };
@@ -410,10 +431,17 @@ impl Board {
 
     /// A turn is durable: let go of what nobody needs in hand.
     pub fn committed(&mut self, steps: &[StepId], blocks: &[BlockId]) {
+        // Steps of a block whose turn has not come are kept while there is room: it will come.
+        let roomy = self.steps.len() < limits::CACHED_STEPS_MAX / 2;
         for id in steps {
             let Some(entry) = self.steps.get_mut(id) else { continue };
             entry.pins = entry.pins.saturating_sub(1);
-            let keep = entry.pins > 0 || entry.change.is_some() || entry.step.is_held() || entry.step.parked;
+            let waits = entry.step.place.is_some() && entry.step.state == State::Pending && roomy;
+            let keep = entry.pins > 0
+                || entry.change.is_some()
+                || entry.step.is_held()
+                || entry.step.parked
+                || waits;
             if !keep && !self.windows.holds(&entry.step) {
                 self.drop_step(*id);
             }
@@ -421,7 +449,11 @@ impl Board {
         for id in blocks {
             if let Some(entry) = self.blocks.get_mut(id) {
                 entry.pins = entry.pins.saturating_sub(1);
-                if entry.pins == 0 && entry.before.is_none() && entry.block.unsettled() == 0 && !entry.block.touched {
+                if entry.pins == 0
+                    && entry.before.is_none()
+                    && entry.block.is_at_rest()
+                    && !entry.block.touched
+                {
                     self.blocks.remove(id);
                     self.kin.remove(id);
                 }
@@ -447,7 +479,9 @@ impl Board {
             let idle: Vec<StepId> = self
                 .steps
                 .values()
-                .filter(|e| e.pins == 0 && e.change.is_none() && !e.step.is_held() && !self.windows.holds(&e.step))
+                .filter(|e| {
+                    e.pins == 0 && e.change.is_none() && !e.step.is_held() && !self.windows.holds(&e.step)
+                })
                 .map(|e| e.step.id)
                 .collect();
             idle.into_iter().for_each(|id| self.drop_step(id));

@@ -4,8 +4,8 @@
 //!        whole request is sound.
 
 use model::{
-    Backoff, Block, BlockId, Detail, DispatchGroup, Fault, NewStep, Place, Priority, State, Step, StepId, StepKind,
-    Success, Timestamp, limits,
+    Backoff, Block, BlockId, Detail, DispatchGroup, Fault, NewStep, Place, Priority, State, Step, StepId,
+    StepKind, Success, Timestamp, limits,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -163,12 +163,20 @@ impl Planner<'_, '_> {
             if let Some(block) = step.child_block_id {
                 let at = format!("{path}[{i}].child_block_id");
                 if !owners.insert(block) {
-                    self.fault(at.clone(), "two steps own the same block", "give each parent its own child block");
+                    self.fault(
+                        at.clone(),
+                        "two steps own the same block",
+                        "give each parent its own child block",
+                    );
                 }
                 if let Some(taken) = self.ground.blocks.get(&block)
                     && (taken.owner.is_some() || taken.total() > 0)
                 {
-                    self.fault(at, "this block already exists", "name a new block, or add steps to it by block_id");
+                    self.fault(
+                        at,
+                        "this block already exists",
+                        "name a new block, or add steps to it by block_id",
+                    );
                 }
             }
         }
@@ -233,7 +241,8 @@ impl Planner<'_, '_> {
             self.plan.steps.push((step, detail(new, note)));
         }
         if let Some(child_block) = child_block {
-            let below = Above { block: Some(child_block), depth: depth + 1, high: priority == Priority::High };
+            let below =
+                Above { block: Some(child_block), depth: depth + 1, high: priority == Priority::High };
             for (i, child) in new.children.iter().enumerate() {
                 self.step(child, &format!("{path}.children[{i}]"), below.clone());
             }
@@ -250,7 +259,11 @@ impl Planner<'_, '_> {
             ("relatable_id", &new.relatable_id),
         ];
         if new.action.trim().is_empty() {
-            self.fault(format!("{path}.action"), "is empty", "name the action a worker runs, for example `echo`");
+            self.fault(
+                format!("{path}.action"),
+                "is empty",
+                "name the action a worker runs, for example `echo`",
+            );
         }
         let all = words.iter().filter_map(|(name, value)| value.as_ref().map(|v| (*name, v.as_str())));
         for (name, value) in all.chain([("action", new.action.as_str())]).collect::<Vec<_>>() {
@@ -264,19 +277,33 @@ impl Planner<'_, '_> {
         }
         let bytes = new.arguments.as_ref().map_or(0, |raw| raw.get().len());
         if bytes > limits::PAYLOAD_BYTES_MAX {
-            let fix = format!("send at most {} bytes; keep large data elsewhere and pass its address", limits::PAYLOAD_BYTES_MAX);
+            let fix = format!(
+                "send at most {} bytes; keep large data elsewhere and pass its address",
+                limits::PAYLOAD_BYTES_MAX
+            );
             self.fault(format!("{path}.arguments"), format!("are {bytes} bytes long"), fix);
         }
         if new.max_attempts.is_some_and(|n| n == 0 || n > limits::ATTEMPTS_MAX) {
-            let fix = format!("write a number from 1 to {} (executions including the first)", limits::ATTEMPTS_MAX);
+            let fix =
+                format!("write a number from 1 to {} (executions including the first)", limits::ATTEMPTS_MAX);
             self.fault(format!("{path}.max_attempts"), "is out of range", fix);
         }
         if new.index.is_some_and(|n| n > limits::INDEX_MAX) {
-            self.fault(format!("{path}.index"), "is out of range", format!("use at most {}", limits::INDEX_MAX));
+            self.fault(
+                format!("{path}.index"),
+                "is out of range",
+                format!("use at most {}", limits::INDEX_MAX),
+            );
         }
     }
 
-    fn word<T: std::str::FromStr>(&mut self, word: &Option<String>, field: String, default: T, fix: &str) -> T {
+    fn word<T: std::str::FromStr>(
+        &mut self,
+        word: &Option<String>,
+        field: String,
+        default: T,
+        fix: &str,
+    ) -> T {
         match word.as_deref().map(str::parse) {
             None => default,
             Some(Ok(value)) => value,
@@ -322,14 +349,22 @@ impl Planner<'_, '_> {
             return None;
         };
         if owner.state.is_terminal() {
-            self.fault(field, format!("the parent is {}", owner.state), "only a parent that has not ended takes children");
+            self.fault(
+                field,
+                format!("the parent is {}", owner.state),
+                "only a parent that has not ended takes children",
+            );
             return None;
         }
         let adopted = self.plan.adopt.iter().find(|(step, _)| *step == parent).map(|(_, block)| *block);
         if let Some(id) = owner.child_block.or(adopted) {
             if !self.blocks.contains_key(&id) {
                 let Some(block) = self.ground.blocks.get(&id).cloned() else {
-                    self.fault(field, format!("the parent's block {id} is gone"), "name a step that can take children");
+                    self.fault(
+                        field,
+                        format!("the parent's block {id} is gone"),
+                        "name a step that can take children",
+                    );
                     return None;
                 };
                 let draft = self.extend(block, field)?;
@@ -353,11 +388,13 @@ impl Planner<'_, '_> {
         let owner = block.owner.and_then(|o| self.ground.parents.get(&o));
         let high = owner.is_some_and(|o| o.priority == Priority::High);
         if ended || owner.is_some_and(|o| o.state.is_terminal()) {
-            let fix = "a block whose parent ended, or in which a step failed, takes no more steps; use a new block";
+            let fix =
+                "a block whose parent ended, or in which a step failed, takes no more steps; use a new block";
             self.fault(field, format!("block {} has ended", block.id), fix);
             return None;
         }
-        let used = |kind, live: &[u32]| (1..=live.len() as u32).map(move |index| ((kind, index), String::new()));
+        let used =
+            |kind, live: &[u32]| (1..=live.len() as u32).map(move |index| ((kind, index), String::new()));
         let default = used(StepKind::Default, &block.live);
         let indexes = default.chain(used(StepKind::Resolver, &block.live_resolvers)).collect();
         Some(Draft { is_new: false, indexes, ..Draft::new(block, high) })
@@ -369,11 +406,19 @@ impl Planner<'_, '_> {
         let names = || known.iter().map(DispatchGroup::as_str).collect::<Vec<_>>().join(", ");
         match (&new.dispatch_group, home) {
             (Some(name), _) if !known.iter().any(|g| g.as_str() == name) => {
-                self.fault(field, format!("`{name}` is not a dispatch group"), format!("write one of {}", names()));
+                self.fault(
+                    field,
+                    format!("`{name}` is not a dispatch group"),
+                    format!("write one of {}", names()),
+                );
                 known[0].clone()
             }
             (Some(name), Some(home)) if home.as_str() != name => {
-                self.fault(field, format!("its block belongs to `{home}`"), format!("write `{home}` or leave it out"));
+                self.fault(
+                    field,
+                    format!("its block belongs to `{home}`"),
+                    format!("write `{home}` or leave it out"),
+                );
                 home
             }
             (_, Some(home)) => home,
@@ -390,17 +435,17 @@ impl Planner<'_, '_> {
             None => (fallback.into(), None),
             Some(name) => match known(name) {
                 Some(queue) => (queue, None),
-                None => (fallback.into(), Some(format!("queue `{name}` is not known; `{fallback}` is used instead"))),
+                None => (
+                    fallback.into(),
+                    Some(format!("queue `{name}` is not known; `{fallback}` is used instead")),
+                ),
             },
         }
     }
 
     fn place(&mut self, block: BlockId, kind: StepKind, index: u32, path: &str) {
         let draft = self.blocks.get_mut(&block).expect("the block was found above");
-        let passed = match kind {
-            StepKind::Default => draft.block.current_index,
-            StepKind::Resolver => draft.block.resolver_index,
-        };
+        let passed = draft.block.index_now(kind);
         draft.indexes.entry((kind, index)).or_insert_with(|| format!("{path}.index"));
         if index < passed {
             let fix = format!("use index {passed} or a later one");
@@ -444,10 +489,15 @@ impl Planner<'_, '_> {
             let fix = "write `dispatch_after` or `delay_ms`, not both";
             self.fault(format!("{path}.delay_ms"), "says twice when the step is due", fix);
         }
-        let at = new.dispatch_after.map(Timestamp).or(new.delay_ms.map(|ms| now + Duration::from_millis(ms)))?;
+        let at =
+            new.dispatch_after.map(Timestamp).or(new.delay_ms.map(|ms| now + Duration::from_millis(ms)))?;
         if at > now + limits::WAIT_MAX {
             let days = limits::WAIT_MAX.as_secs() / 86_400;
-            self.fault(format!("{path}.dispatch_after"), "is too far away", format!("use at most {days} days from now"));
+            self.fault(
+                format!("{path}.dispatch_after"),
+                "is too far away",
+                format!("use at most {days} days from now"),
+            );
         }
         (at > now).then_some(at)
     }
@@ -461,7 +511,10 @@ impl Planner<'_, '_> {
         Backoff {
             delay: new.retry_delay_ms.map_or(base.delay, Duration::from_millis).min(limits::WAIT_MAX),
             factor,
-            max_delay: new.retry_max_delay_ms.map_or(base.max_delay, Duration::from_millis).min(limits::WAIT_MAX),
+            max_delay: new
+                .retry_max_delay_ms
+                .map_or(base.max_delay, Duration::from_millis)
+                .min(limits::WAIT_MAX),
         }
     }
 
@@ -469,7 +522,8 @@ impl Planner<'_, '_> {
         let gaps = self.blocks.iter().filter_map(|(id, draft)| draft.gap().map(|gap| (id, gap)));
         let faults: Vec<Fault> = gaps
             .map(|(block, (gap, at))| {
-                let fix = "number the indexes of a block 1, 2, 3 without a gap; equal numbers run in parallel";
+                let fix =
+                    "number the indexes of a block 1, 2, 3 without a gap; equal numbers run in parallel";
                 fault(at.into(), format!("block {block} has no step at index {gap}"), fix)
             })
             .collect();

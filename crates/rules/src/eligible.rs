@@ -6,7 +6,9 @@ use model::{Block, State, Step};
 
 /// May be picked: pending, due, and its block has come to its index.
 pub fn is_ready(step: &Step, block: Option<&Block>, now: model::Timestamp) -> bool {
-    step.state == State::Pending && step.is_due(now) && (step.place.is_none() || block.is_some_and(|b| has_turn(step, b)))
+    step.state == State::Pending
+        && step.is_due(now)
+        && (step.place.is_none() || block.is_some_and(|b| has_turn(step, b)))
 }
 
 /// Its block has come to its index, and nothing is about to take it away.

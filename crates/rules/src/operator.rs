@@ -47,6 +47,8 @@ pub enum Refusal {
     ChildrenLive { live: u32 },
     #[error("the step is {state}; only one that failed, stopped, timed out or was cancelled can be retried")]
     NotFailed { state: State },
+    #[error("it has children, and running it again would make them again; create the tree anew")]
+    HasChildren,
     #[error("its parent {parent} is {state}; retry the parent instead")]
     ParentEnded { parent: model::StepId, state: State },
 }
@@ -68,9 +70,12 @@ pub fn decide(step: &Step, children: Option<&Block>, verb: Verb, why: &str) -> R
 }
 
 /// Whether a step may be retried: a new step takes its place and it becomes Superseded.
-pub fn may_retry(step: &Step, owner: Option<&Step>) -> Result<(), Refusal> {
+pub fn may_retry(step: &Step, owner: Option<&Step>, children: Option<&Block>) -> Result<(), Refusal> {
     if !(step.state.is_failed() || step.state == State::Cancelled) {
         return Err(Refusal::NotFailed { state: step.state });
+    }
+    if children.is_some_and(|b| b.total() > 0) {
+        return Err(Refusal::HasChildren);
     }
     match owner {
         Some(parent) if parent.state.is_terminal() => {
@@ -97,7 +102,7 @@ mod tests {
     #[test]
     fn a_parent_is_not_completed_over_live_children() {
         let mut block = Block::new(BlockId::of(9), DispatchGroup::new("alpha"));
-        block.steps.running = 2;
+        block.steps.hot = 2;
         let refused = decide(&running("order"), Some(&block), Verb::Complete, "done");
         assert_eq!(refused, Err(Refusal::ChildrenLive { live: 2 }));
         assert!(decide(&running("order"), Some(&block), Verb::Cancel, "off").is_ok());

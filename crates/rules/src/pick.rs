@@ -76,7 +76,12 @@ impl<'a> Free<'a> {
     fn new(sessions: &'a [Session], windows: &Windows) -> Self {
         let takes = |i: usize| {
             let key = &windows.at(i).key;
-            sessions.iter().enumerate().filter(|(_, s)| s.takes(&key.queue, &key.action)).map(|(n, _)| n).collect()
+            sessions
+                .iter()
+                .enumerate()
+                .filter(|(_, s)| s.takes(&key.queue, &key.action))
+                .map(|(n, _)| n)
+                .collect()
         };
         let serves = (0..windows.n_windows()).map(takes).collect();
         Free { sessions, places: sessions.iter().map(Session::free).collect(), serves }
@@ -97,7 +102,8 @@ pub fn pick(windows: &Windows, gates: &[Gate], sessions: &[Session], turn: u64, 
         .iter()
         .filter(|gate| !gate.off)
         .map(|gate| {
-            let mine = windows.iter().enumerate().filter(|(_, w)| w.key.dispatch_group == gate.dispatch_group);
+            let mine =
+                windows.iter().enumerate().filter(|(_, w)| w.key.dispatch_group == gate.dispatch_group);
             let heads = mine.filter(|(_, w)| !w.ready.is_empty()).flat_map(|(i, w)| {
                 [(i, w.ready.range(..first_normal).peekable()), (i, w.ready.range(first_normal..).peekable())]
             });
@@ -121,13 +127,7 @@ pub fn pick(windows: &Windows, gates: &[Gate], sessions: &[Session], turn: u64, 
     Picked { picks, capped: lanes.iter().map(|l| l.gate.dispatch_group.clone()).collect() }
 }
 
-fn take(
-    lanes: &mut [Lane],
-    free: &mut Free,
-    priority: Priority,
-    limit: usize,
-    picks: &mut Vec<Pick>,
-) {
+fn take(lanes: &mut [Lane], free: &mut Free, priority: Priority, limit: usize, picks: &mut Vec<Pick>) {
     let end = picks.len() + limit;
     let mut moved = true;
     while moved && picks.len() < end {

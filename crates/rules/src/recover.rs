@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn a_lost_parent_with_children_fails_with_them() {
         let mut block = Block::new(BlockId::of(9), DispatchGroup::new("alpha"));
-        block.steps.pending = 2;
+        block.steps.hot = 2;
         assert_eq!(told_effect(&decide(&running("order"), Some(&block)).unwrap()), "failed lease_lost");
     }
 }

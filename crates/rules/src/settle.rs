@@ -15,8 +15,12 @@ pub trait Snapshot {
     fn step(&mut self, id: StepId) -> Result<Option<Step>, Self::Error>;
     fn block(&mut self, id: BlockId) -> Result<Option<Block>, Self::Error>;
     /// Children that have not ended, in order of index and id, behind a cursor.
-    fn unsettled(&mut self, block: BlockId, after: Option<(u32, StepId)>, limit: usize)
-    -> Result<Vec<Step>, Self::Error>;
+    fn unsettled(
+        &mut self,
+        block: BlockId,
+        after: Option<(u32, StepId)>,
+        limit: usize,
+    ) -> Result<Vec<Step>, Self::Error>;
     /// A phase of the pipeline is over; whoever keeps time may note it.
     fn lap(&mut self, _phase: usize) {}
 }
@@ -32,7 +36,12 @@ impl Snapshot for InHand {
     fn block(&mut self, _: BlockId) -> Result<Option<Block>, Self::Error> {
         Ok(None)
     }
-    fn unsettled(&mut self, _: BlockId, _: Option<(u32, StepId)>, _: usize) -> Result<Vec<Step>, Self::Error> {
+    fn unsettled(
+        &mut self,
+        _: BlockId,
+        _: Option<(u32, StepId)>,
+        _: usize,
+    ) -> Result<Vec<Step>, Self::Error> {
         Ok(Vec::new())
     }
 }
@@ -64,7 +73,11 @@ impl Settled {
     }
 }
 
-pub fn settle<S: Snapshot + ?Sized>(board: &mut Board, snapshot: &mut S, mode: Mode) -> Result<Settled, S::Error> {
+pub fn settle<S: Snapshot + ?Sized>(
+    board: &mut Board,
+    snapshot: &mut S,
+    mode: Mode,
+) -> Result<Settled, S::Error> {
     let (mut swept, mut looked_at) = (BTreeSet::new(), BTreeSet::new());
     let out = rounds(board, snapshot, mode, &mut swept, &mut looked_at)?;
     // A sweep has one page a turn; the next turn must find the block again.
@@ -126,7 +139,8 @@ fn rounds<S: Snapshot + ?Sized>(
         open_indexes(board, &blocks);
         returned = board.take_returned();
         // Nothing moved: what is still touched was only opened, or is a sweep that waits for its next page.
-        let waiting: BTreeSet<BlockId> = board.touched().iter().filter(|id| !swept.contains(*id)).copied().collect();
+        let waiting: BTreeSet<BlockId> =
+            board.touched().iter().filter(|id| !swept.contains(*id)).copied().collect();
         if moved == 0 && waiting.is_empty() && returned.is_empty() {
             board.take_touched();
             return Ok(out);
@@ -158,7 +172,11 @@ fn load<S: Snapshot + ?Sized>(board: &mut Board, snapshot: &mut S, id: BlockId) 
 }
 
 /// A step is only moved with its block in hand: the move counts there.
-pub fn load_summary<S: Snapshot + ?Sized>(board: &mut Board, snapshot: &mut S, id: BlockId) -> Result<(), S::Error> {
+pub fn load_summary<S: Snapshot + ?Sized>(
+    board: &mut Board,
+    snapshot: &mut S,
+    id: BlockId,
+) -> Result<(), S::Error> {
     if board.block(id).is_none()
         && let Some(block) = snapshot.block(id)?
     {

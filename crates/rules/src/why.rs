@@ -4,33 +4,61 @@
 //!        which this finds nothing true is lost work, and `check` says so.
 
 use crate::eligible;
-use model::{Block, Breaker, SessionId, State, Step, StepId, Timestamp};
+use model::{Block, Breaker, SessionId, State, Step, StepId, StepKind, Timestamp};
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// A resolver: it wakes when a step of its block fails.
     Dormant,
-    DueLater { at: Timestamp, throttled: bool },
+    DueLater {
+        at: Timestamp,
+        throttled: bool,
+    },
     /// Steps of its block before it have not ended.
-    Predecessor { index: u32, live: u32 },
+    Predecessor {
+        index: u32,
+        live: u32,
+    },
     /// Its parent's job has not returned.
-    Parent { parent: StepId, state: State },
+    Parent {
+        parent: StepId,
+        state: State,
+    },
     /// It waits for its own children.
-    Children { live: u32 },
+    Children {
+        live: u32,
+    },
     /// Its block is being closed; it falls in one of the next turns.
     Closing,
-    Breaker { everywhere: bool, why: Option<String>, until: Option<Timestamp> },
+    Breaker {
+        everywhere: bool,
+        why: Option<String>,
+        until: Option<Timestamp>,
+    },
     /// No live session offers this action on this queue.
-    NoWorker { queue: String, action: String },
+    NoWorker {
+        queue: String,
+        action: String,
+    },
     /// Every session that could take it is busy.
-    Busy { sessions: usize },
+    Busy {
+        sessions: usize,
+    },
     /// A session has it.
-    Held { session: SessionId, host: Option<String>, until: Timestamp },
+    Held {
+        session: SessionId,
+        host: Option<String>,
+        until: Timestamp,
+    },
     /// Nobody decides for its dispatch group.
-    NoOwner { dispatch_group: String },
+    NoOwner {
+        dispatch_group: String,
+    },
     /// It can start in the next turn.
-    Next { since: Timestamp },
+    Next {
+        since: Timestamp,
+    },
 }
 
 /// What the answer depends on besides the step.
@@ -57,7 +85,7 @@ pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
         State::Polling => step.wake_at.map(|at| Why::DueLater { at, throttled: false }).into_iter().collect(),
         State::Dispatched | State::Running if !step.parked => held(step, cx),
         State::Running => {
-            let live = cx.children.map_or(0, |b| b.steps.hot() + b.resolvers.hot());
+            let live = cx.children.map_or(0, |b| b.steps.hot + b.resolvers.hot);
             let closing = cx.children.is_some_and(|b| b.sweep.is_some() || b.wants_resolvers || b.touched);
             match (live, closing) {
                 (0, true) => vec![Why::Closing],
@@ -75,7 +103,9 @@ fn held(step: &Step, cx: &Context) -> Vec<Why> {
             vec![Why::Held { session, host: step.host.as_ref().map(|h| h.to_string()), until }]
         }
         // Its lease ran out: the owner takes it back with its next turn, if there is an owner.
-        (Some(_), _) if !cx.group_owned => vec![Why::NoOwner { dispatch_group: step.dispatch_group.to_string() }],
+        (Some(_), _) if !cx.group_owned => {
+            vec![Why::NoOwner { dispatch_group: step.dispatch_group.to_string() }]
+        }
         _ => Vec::new(),
     }
 }
@@ -110,7 +140,16 @@ fn pending(step: &Step, cx: &Context) -> Vec<Why> {
 }
 
 fn placed(step: &Step, cx: &Context) -> Option<Why> {
-    let block = cx.block?;
+    // What is stored of an open block may lag behind its counts.
+    let block = match cx.owner.is_none_or(|owner| owner.parked) {
+        true => Block {
+            current_index: cx.block?.index_now(StepKind::Default),
+            resolver_index: cx.block?.index_now(StepKind::Resolver),
+            ..cx.block?.clone()
+        },
+        false => cx.block?.clone(),
+    };
+    let block = &block;
     if eligible::has_turn(step, block) {
         return None;
     }
@@ -122,8 +161,12 @@ fn placed(step: &Step, cx: &Context) -> Option<Why> {
     }
     let at = if step.is_resolver() { block.resolver_index } else { block.current_index };
     let live = block.live_at(step.kind, at);
-    if block.sweep.is_some() || block.touched || live == 0 {
+    if block.sweep.is_some() || block.touched {
         return Some(Why::Closing);
+    }
+    // Nothing before it lives and it is not its turn: that is no reason, and `check` must see it.
+    if live == 0 {
+        return None;
     }
     Some(Why::Predecessor { index: at, live })
 }
@@ -134,7 +177,9 @@ impl fmt::Display for Why {
             Why::Dormant => write!(f, "it is a resolver and sleeps until a step of its block fails"),
             Why::DueLater { throttled: true, .. } => write!(f, "it was throttled and is due later"),
             Why::DueLater { .. } => write!(f, "it is due later"),
-            Why::Predecessor { index, live } => write!(f, "{live} step(s) at index {index} of its block have not ended"),
+            Why::Predecessor { index, live } => {
+                write!(f, "{live} step(s) at index {index} of its block have not ended")
+            }
             Why::Parent { parent, state } => write!(f, "its parent {parent} is {state} and has not returned"),
             Why::Children { live } => write!(f, "it waits for {live} live step(s) of its child block"),
             Why::Closing => write!(f, "its block is being settled"),
@@ -143,12 +188,18 @@ impl fmt::Display for Why {
                 write!(f, "the breaker is off {scope}")?;
                 why.as_ref().map_or(Ok(()), |why| write!(f, " ({why})"))
             }
-            Why::NoWorker { queue, action } => write!(f, "no worker offers action `{action}` on queue `{queue}`"),
-            Why::Busy { sessions } => write!(f, "all {sessions} worker session(s) that could take it are busy"),
+            Why::NoWorker { queue, action } => {
+                write!(f, "no worker offers action `{action}` on queue `{queue}`")
+            }
+            Why::Busy { sessions } => {
+                write!(f, "all {sessions} worker session(s) that could take it are busy")
+            }
             Why::Held { session, host, .. } => {
                 write!(f, "session {session} on {} has it", host.as_deref().unwrap_or("an unknown host"))
             }
-            Why::NoOwner { dispatch_group } => write!(f, "no node decides for dispatch group `{dispatch_group}`"),
+            Why::NoOwner { dispatch_group } => {
+                write!(f, "no node decides for dispatch group `{dispatch_group}`")
+            }
             Why::Next { .. } => write!(f, "it can start in the next turn"),
         }
     }

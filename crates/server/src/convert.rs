@@ -134,13 +134,14 @@ pub fn event_view((at, event): &(Timestamp, EventRow)) -> wire::EventView {
 
 pub fn children_view(block: &Block) -> wire::ChildrenView {
     let told = |counts: &Counts| -> BTreeMap<String, u32> {
-        let all = State::ALL.iter().map(|s| (s.to_string(), counts.of(*s)));
+        let word = |s: State| if s.is_hot() { "live".to_string() } else { s.to_string() };
+        let all = Counts::COUNTED.iter().map(|s| (word(*s), counts.of(*s)));
         all.filter(|(_, n)| *n > 0).collect()
     };
     wire::ChildrenView {
         block_id: block.id.to_string(),
         success: block.success.to_string(),
-        current_index: block.current_index,
+        current_index: block.index_now(model::StepKind::Default),
         last_index: block.last_index(),
         steps: told(&block.steps),
         resolvers: told(&block.resolvers),

@@ -105,9 +105,7 @@ pub enum Steps {
     /// List steps, newest first
     List(List),
     /// Show one step and say why it is not running
-    Show {
-        id: String,
-    },
+    Show { id: String },
     /// Mark as completed
     Complete(Operate),
     /// Mark as failed; its live children fail with it

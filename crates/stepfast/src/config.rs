@@ -53,12 +53,16 @@ impl Settings {
         }
         for name in names.iter().chain(raw.queues.iter().flatten()) {
             if name.trim().is_empty() || name.len() > limits::NAME_BYTES_MAX {
-                faults.push(format!("`{name}` is no name for a group or queue; use 1 to {} bytes", limits::NAME_BYTES_MAX));
+                faults.push(format!(
+                    "`{name}` is no name for a group or queue; use 1 to {} bytes",
+                    limits::NAME_BYTES_MAX
+                ));
             }
         }
         let groups: Vec<DispatchGroup> = names.iter().map(|g| DispatchGroup::new(g)).collect();
         let owned = owned(raw.groups.as_deref().unwrap_or_default(), &groups, &mut faults);
-        let full_history = match raw.history.as_deref().or(std::env::var("STEPFAST_HISTORY").ok().as_deref()) {
+        let full_history = match raw.history.as_deref().or(std::env::var("STEPFAST_HISTORY").ok().as_deref())
+        {
             None | Some("workflow") => false,
             Some("full") => true,
             Some(other) => {
@@ -66,7 +70,8 @@ impl Settings {
                 false
             }
         };
-        let port = raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
+        let port =
+            raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
         if !faults.is_empty() {
             bail!(crate::Refused(faults.join("\n")));
         }
@@ -111,7 +116,9 @@ fn database(url: &str, faults: &mut Vec<String>) -> PathBuf {
     match url.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => path.into(),
         _ => {
-            faults.push(format!("db: `{url}` is not understood; write sqlite:PATH, for example sqlite:stepfast.db"));
+            faults.push(format!(
+                "db: `{url}` is not understood; write sqlite:PATH, for example sqlite:stepfast.db"
+            ));
             PathBuf::new()
         }
     }
@@ -180,12 +187,16 @@ mod tests {
     fn an_unknown_key_is_refused_with_a_suggestion() {
         let refused = load("worker = 3\n[dispatch]\nmax_per_tik = 5").unwrap_err().to_string();
         assert!(refused.contains("did you mean `workers`?"), "{refused}");
-        assert!(refused.contains("dispatch.max_per_tik is not a setting; did you mean `max_per_tick`?"), "{refused}");
+        assert!(
+            refused.contains("dispatch.max_per_tik is not a setting; did you mean `max_per_tick`?"),
+            "{refused}"
+        );
     }
 
     #[test]
     fn every_fault_is_told_at_once() {
-        let refused = load("db = \"mysql://x\"\ngroups = [\"alpa\"]\nhistory = \"some\"").unwrap_err().to_string();
+        let refused =
+            load("db = \"mysql://x\"\ngroups = [\"alpa\"]\nhistory = \"some\"").unwrap_err().to_string();
         for part in ["mysql://x", "did you mean `alpha`?", "history"] {
             assert!(refused.contains(part), "{part} in {refused}");
         }

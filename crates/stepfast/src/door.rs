@@ -24,7 +24,8 @@ impl Door {
             let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).build()?;
             return Ok(Door::Remote { url: url.trim_end_matches('/').to_string(), http });
         }
-        let config = LocalConfig { engine: settings.engine.clone(), doing: doing.into(), ..LocalConfig::default() };
+        let config =
+            LocalConfig { engine: settings.engine.clone(), doing: doing.into(), ..LocalConfig::default() };
         Ok(Door::Local(Box::new(Local::open(&settings.database, config)?)))
     }
 
@@ -64,7 +65,13 @@ impl Door {
         }
     }
 
-    pub async fn set_breaker(&self, scope: Option<DispatchGroup>, breaker: Breaker, by: &str, ttl: Option<u64>) -> Result<()> {
+    pub async fn set_breaker(
+        &self,
+        scope: Option<DispatchGroup>,
+        breaker: Breaker,
+        by: &str,
+        ttl: Option<u64>,
+    ) -> Result<()> {
         match self {
             Door::Local(local) => {
                 local.engine.set_breaker(scope, breaker, by).await?;
@@ -86,7 +93,9 @@ impl Door {
 
     pub async fn retain(&self, what: Retention, dry_run: bool) -> Result<Retained> {
         match self {
-            Door::Local(local) => Ok(local.engine.with_store(move |store| store.retain(what, dry_run)).await??),
+            Door::Local(local) => {
+                Ok(local.engine.with_store(move |store| store.retain(what, dry_run)).await??)
+            }
             Door::Remote { url, http } => {
                 post(http, &format!("{url}/v1/retention?dry_run={dry_run}"), &what).await
             }
@@ -110,7 +119,8 @@ async fn post<B: Serialize, T: DeserializeOwned>(http: &reqwest::Client, url: &s
     let text = answer.text().await?;
     let told = match serde_json::from_str::<Problem>(&text) {
         Ok(problem) => {
-            let faults: Vec<String> = problem.faults.iter().map(|f| format!("{}: {}; {}", f.field, f.problem, f.fix)).collect();
+            let faults: Vec<String> =
+                problem.faults.iter().map(|f| format!("{}: {}; {}", f.field, f.problem, f.fix)).collect();
             if faults.is_empty() { problem.detail } else { faults.join("\n") }
         }
         Err(_) => text,

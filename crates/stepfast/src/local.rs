@@ -64,6 +64,7 @@ impl Local {
 
 /// The machine's own name, in lower case.
 pub fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+    let name =
+        std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
     name.map(|n| n.trim().to_lowercase()).filter(|n| !n.is_empty()).unwrap_or_else(|| "localhost".into())
 }

@@ -36,12 +36,15 @@ fn early_return_takes_one_phase_a_tick_also_across_processes() {
         home.ok(&["dispatch", "--once", "--early-return"]);
         seen.push(home.states().join(" "));
     }
-    assert_eq!(seen, [
-        "running pending pending",
-        "running failed pending",
-        "running failed cancelled",
-        "failed failed cancelled"
-    ]);
+    assert_eq!(
+        seen,
+        [
+            "running pending pending",
+            "running failed pending",
+            "running failed cancelled",
+            "failed failed cancelled"
+        ]
+    );
     home.ok(&["check"]);
 }
 

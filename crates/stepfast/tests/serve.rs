@@ -33,7 +33,10 @@ fn a_stopped_server_lets_jobs_finish() {
     until("it runs", || home.states() == ["running"]);
     server.stop();
     let row = &home.json(&["steps", "list", "--all", "--json"])[0];
-    assert_eq!((row["state"].as_str(), row["attempt"].as_i64(), row["lost_attempts"].as_i64()), (Some("completed"), Some(1), Some(0)));
+    assert_eq!(
+        (row["state"].as_str(), row["attempt"].as_i64(), row["lost_attempts"].as_i64()),
+        (Some("completed"), Some(1), Some(0))
+    );
     home.ok(&["check"]);
 }
 
@@ -103,7 +106,10 @@ fn a_full_disk_refuses_clearly_and_recovers_when_there_is_room() {
     until("it takes work again", || post(&url, &json!({"steps": [{"action": "noop"}]})).0 == 201);
     until("it says so", || get(&format!("{}/readyz", server.url)).0 == 200);
     let stored = home.states().len();
-    assert!(stored > acknowledged && stored < acknowledged + 20, "{stored} stored, {acknowledged} acknowledged");
+    assert!(
+        stored > acknowledged && stored < acknowledged + 20,
+        "{stored} stored, {acknowledged} acknowledged"
+    );
     home.ok(&["check"]);
     server.stop();
 }

@@ -1,7 +1,10 @@
 //! What one turn writes, row by row, without the reasons.
 
 use crate::Lease;
-use model::{Block, Breaker, Detail, DispatchGroup, Event, Name, NodeId, SessionId, SessionOffer, State, Step, StepId, Timestamp};
+use model::{
+    Block, Breaker, Detail, DispatchGroup, Event, Name, NodeId, SessionId, SessionOffer, State, Step, StepId,
+    Timestamp,
+};
 
 /// A step's row: new when `expected` is none, else only if its version is still that.
 #[derive(Debug, Clone)]

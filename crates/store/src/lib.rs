@@ -7,15 +7,18 @@ mod error;
 pub mod sqlite;
 
 pub use batch::{
-    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, SessionRow, StepWrite,
-    TallyKey, Tick,
+    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, SessionRow,
+    StepWrite, TallyKey, Tick,
 };
 pub use browse::{Filter, StepRow, Totals};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use error::StoreError;
 pub use sqlite::{Checkable, Checked, Finding, INVARIANTS};
 
-use model::{Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId, StepKind, Timestamp};
+use model::{
+    Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId,
+    StepKind, Timestamp,
+};
 use rules::settle::Snapshot;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +47,8 @@ pub struct Found {
     pub tallies: Vec<(TallyKey, i64)>,
     pub breaker: Breaker,
     pub groups: Vec<GroupStatus>,
+    /// Groups that are on record as making no progress.
+    pub alerted: Vec<DispatchGroup>,
     pub next_root: u64,
     pub last_tick: i64,
     pub last_claim: i64,
@@ -109,8 +114,12 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
         limit: usize,
     ) -> Result<Vec<Step>>;
     /// Steps whose time comes until then, earliest first, behind a cursor.
-    fn due(&mut self, after: Option<(Timestamp, StepId)>, until: Timestamp, limit: usize)
-    -> Result<Vec<(Timestamp, StepId)>>;
+    fn due(
+        &mut self,
+        after: Option<(Timestamp, StepId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, StepId)>>;
     /// What people read of a step, for a step that takes its place.
     fn detail(&mut self, id: StepId) -> Result<Option<Detail>>;
     /// Steps of a block that were cancelled because one before them failed.

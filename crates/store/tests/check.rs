@@ -125,7 +125,6 @@ planted! {
     i5_the_history_is_missing: "I5", "delete from events where entity_id = {done}";
     i5_the_attempt_is_not_that_of_the_history: "I5", "update steps set attempt = 7 where id = {done}";
     i6_a_step_sleeps_that_is_no_resolver: "I6", "update steps set state = 'not_runnable' where id = {ready}";
-    i6_a_block_rests_and_its_step_waits: "I6", "update blocks set current_index = 0 where id = {block of family}";
     i6_a_step_waits_for_what_comes_later: "I6",
         "update blocks set current_index = 2, live = '0,1' where id = {block of family};
          update steps set state = 'pending', session_id = null, started_at = null, dispatched_at = null where id = {second}";

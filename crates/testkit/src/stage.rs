@@ -1,7 +1,9 @@
 //! The stage: one session that takes everything, and whose jobs do what their action says.
 
 use engine::{Config, Dispatch, Engine, EngineThread, Operation, ReportAnswer, SessionHandle, TickReport};
-use model::{Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId, limits};
+use model::{
+    Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId, limits,
+};
 use rules::settle::Mode;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,7 +42,8 @@ pub struct Stage {
 
 impl Stage {
     pub async fn new() -> Stage {
-        Stage::with(Config { by_hand: true, full_history: true, host: "stage".into(), ..Config::default() }).await
+        Stage::with(Config { by_hand: true, full_history: true, host: "stage".into(), ..Config::default() })
+            .await
     }
 
     pub async fn with(config: Config) -> Stage {
@@ -121,14 +124,27 @@ impl Stage {
         let reports: Vec<Report> = self
             .handed()
             .into_iter()
-            .filter_map(|c| outcome_of(&c.action).map(|outcome| Report { session, step: c.step, attempt: c.attempt, outcome }))
+            .filter_map(|c| {
+                outcome_of(&c.action).map(|outcome| Report {
+                    session,
+                    step: c.step,
+                    attempt: c.attempt,
+                    outcome,
+                })
+            })
             .collect();
         if !reports.is_empty() {
             self.engine.report(reports).await.expect("reports are stored");
         }
     }
 
-    pub async fn report(&self, session: SessionId, step: StepId, attempt: u32, outcome: Outcome) -> ReportAnswer {
+    pub async fn report(
+        &self,
+        session: SessionId,
+        step: StepId,
+        attempt: u32,
+        outcome: Outcome,
+    ) -> ReportAnswer {
         self.engine.report(vec![Report { session, step, attempt, outcome }]).await.expect("a report")[0]
     }
 

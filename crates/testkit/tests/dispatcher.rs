@@ -56,7 +56,9 @@ async fn a_resolver_runs_before_the_failure_climbs() {
 async fn a_failed_parent_takes_its_children_down_and_names_why() {
     let mut stage = Stage::new().await;
     stage
-        .create(json!([{"action": "fail", "children": [{"action": "ok", "step_key": "c"}, {"action": "ok"}]}]))
+        .create(
+            json!([{"action": "fail", "children": [{"action": "ok", "step_key": "c"}, {"action": "ok"}]}]),
+        )
         .await;
     stage.settle().await;
     assert_eq!(stage.states(), "FFF");
@@ -70,7 +72,10 @@ async fn a_retry_waits_and_the_last_attempt_fails() {
     for attempt in 1..=2 {
         stage.settle().await;
         let row = stage.step(id);
-        assert_eq!((row.step.state, row.step.attempt, row.step.failed_attempts), (State::Pending, attempt, attempt));
+        assert_eq!(
+            (row.step.state, row.step.attempt, row.step.failed_attempts),
+            (State::Pending, attempt, attempt)
+        );
         stage.settle().await;
         assert_eq!(stage.step(id).step.attempt, attempt, "not before it is due");
         stage.advance(Duration::from_secs(11)).await;
@@ -190,7 +195,11 @@ async fn the_breaker_holds_dispatch_and_nothing_else() {
     stage.create(json!([{"action": "ok"}])).await;
     stage.settle().await;
     assert_eq!(stage.states(), "RRP");
-    assert_eq!(stage.browse().in_flight(None).unwrap(), 1, "a parent that waits for its children does not count");
+    assert_eq!(
+        stage.browse().in_flight(None).unwrap(),
+        1,
+        "a parent that waits for its children does not count"
+    );
     let held = stage.by_key("c").step;
     stage.report(stage.session.id, held.id, held.attempt, Outcome::Complete { response: None }).await;
     stage.settle().await;
@@ -206,8 +215,16 @@ async fn a_breaker_with_an_end_turns_itself_on() {
     let mut stage = Stage::new().await;
     let until = Some(store::Clock::now(&stage.clock) + Duration::from_secs(60));
     let scope = Some(DispatchGroup::new("alpha"));
-    stage.engine.set_breaker(scope, Breaker { off: true, until, ..Breaker::default() }, "test").await.unwrap();
-    stage.create(json!([{"action": "ok", "dispatch_group": "alpha"}, {"action": "ok", "dispatch_group": "beta"}])).await;
+    stage
+        .engine
+        .set_breaker(scope, Breaker { off: true, until, ..Breaker::default() }, "test")
+        .await
+        .unwrap();
+    stage
+        .create(
+            json!([{"action": "ok", "dispatch_group": "alpha"}, {"action": "ok", "dispatch_group": "beta"}]),
+        )
+        .await;
     stage.settle().await;
     assert_eq!(stage.states(), "PC");
     stage.advance(Duration::from_secs(61)).await;
@@ -298,7 +315,8 @@ async fn max_per_tick_caps_a_group_and_says_so() {
     stage.advance(Duration::from_secs(2)).await;
     stage.decide(Mode::FixedPoint).await;
     let ticks = stage.browse().ticks(Some("alpha"), 10).unwrap();
-    let (capped, left_over): (u64, u64) = ticks.iter().fold((0, 0), |(c, l), t| (c + t.capped, l + t.left_over));
+    let (capped, left_over): (u64, u64) =
+        ticks.iter().fold((0, 0), |(c, l), t| (c + t.capped, l + t.left_over));
     assert_eq!((capped, left_over), (1, 1));
     assert!(ticks.iter().any(|t| t.phases.iter().any(|(p, rows, _)| p == "dispatch" && *rows == 3)));
 }

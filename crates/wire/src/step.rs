@@ -99,7 +99,8 @@ pub struct EventView {
     pub attempt: u32,
 }
 
-/// The child block of a step: how many children are in which state, those of no state left out.
+/// The child block of a step: how many children are in which state, zeros left out. `live` is every child that can
+/// still move.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChildrenView {
     pub block_id: String,

@@ -64,6 +64,7 @@ fn fail(claim: &Claim) -> Outcome {
 }
 
 fn bad_arguments(action: &str, example: &str, problem: &serde_json::Error) -> Outcome {
-    let message = format!("`{action}` does not understand its arguments: {problem}; write for example {example}");
+    let message =
+        format!("`{action}` does not understand its arguments: {problem}; write for example {example}");
     Outcome::Fail { failure: Failure { message, trace: None }, notify: true }
 }

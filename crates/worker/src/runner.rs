@@ -38,7 +38,11 @@ pub struct Runner {
 }
 
 impl Runner {
-    pub async fn start(engine: Engine, registry: Registry, config: RunnerConfig) -> Result<Runner, EngineError> {
+    pub async fn start(
+        engine: Engine,
+        registry: Registry,
+        config: RunnerConfig,
+    ) -> Result<Runner, EngineError> {
         let offer = SessionOffer {
             host: config.host,
             queues: config.queues,
@@ -121,7 +125,8 @@ impl Desk {
         debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
         let (step, attempt, done) = (claim.step, claim.attempt, self.done.clone());
         let Some(job) = self.registry.find(&claim.action) else {
-            let failure = Failure { message: format!("this worker has no action `{}`", claim.action), trace: None };
+            let failure =
+                Failure { message: format!("this worker has no action `{}`", claim.action), trace: None };
             let _ = done.send((step, attempt, Outcome::Fail { failure, notify: true }));
             return;
         };
@@ -173,7 +178,8 @@ impl Desk {
     }
 
     async fn beat(&mut self) {
-        let mut held: Vec<(StepId, u32)> = self.running.iter().map(|(id, (attempt, _))| (*id, *attempt)).collect();
+        let mut held: Vec<(StepId, u32)> =
+            self.running.iter().map(|(id, (attempt, _))| (*id, *attempt)).collect();
         // What is finished and not stored yet is still held.
         held.extend(self.unsent.iter().map(|r| (r.step, r.attempt)));
         match self.engine.heartbeat(self.session.id, self.received, held).await {
@@ -237,7 +243,10 @@ impl Desk {
 
 /// A panic in a job is a failed attempt, not a dead worker.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned());
     let message = format!("the job panicked: {}", text.unwrap_or_else(|| "without a message".into()));
     Outcome::Retry { after: None, failure: Some(Failure { message, trace: None }) }
 }

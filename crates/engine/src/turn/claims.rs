@@ -56,7 +56,10 @@ impl ClaimBook {
     pub fn aged(&self, now: Timestamp) -> Vec<StepId> {
         let old = self.open.iter().take_while(|(_, o)| o.at + limits::CLAIM_LOG_AGE <= now);
         let still = |id: i64, step: &StepId| self.by_step.get(step).is_some_and(|(of, _)| *of == id);
-        old.flat_map(|(id, o)| o.steps.iter().map(|s| (*id, *s))).filter(|(id, s)| still(*id, s)).map(|(_, s)| s).collect()
+        old.flat_map(|(id, o)| o.steps.iter().map(|s| (*id, *s)))
+            .filter(|(id, s)| still(*id, s))
+            .map(|(_, s)| s)
+            .collect()
     }
     pub fn next_at(&self) -> Option<Timestamp> {
         self.open.values().next().map(|o| o.at + limits::CLAIM_LOG_AGE)

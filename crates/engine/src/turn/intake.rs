@@ -4,8 +4,8 @@ use super::node::{Node, Turn};
 use crate::EngineError;
 use crate::request::{Created, Reply, ReportAnswer, Request};
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, Effect, NewStep, Outcome, Report, SessionId, SessionOffer, Step, StepId,
-    Timestamp, limits,
+    Block, BlockId, Breaker, DispatchGroup, Effect, NewStep, Outcome, Report, SessionId, SessionOffer, Step,
+    StepId, Timestamp, limits,
 };
 use rules::creation::{Ground, Plan, plan};
 use rules::settle::load_summary;
@@ -66,7 +66,13 @@ impl Node {
         Ok(self.board.block(id).cloned())
     }
 
-    fn create(&mut self, turn: &mut Turn, steps: &[NewStep], reply: Reply<Vec<Created>>, now: Timestamp) -> Result<()> {
+    fn create(
+        &mut self,
+        turn: &mut Turn,
+        steps: &[NewStep],
+        reply: Reply<Vec<Created>>,
+        now: Timestamp,
+    ) -> Result<()> {
         match self.plan(turn, steps, now)? {
             Err(faults) => {
                 let _ = reply.send(Err(EngineError::Invalid(faults)));
@@ -234,10 +240,16 @@ impl Node {
     }
 
     /// Children that travel in a report become rows with it, if the report still counts.
-    fn add_children(&mut self, turn: &mut Turn, report: &Report, now: Timestamp) -> Result<Option<Vec<model::Fault>>> {
+    fn add_children(
+        &mut self,
+        turn: &mut Turn,
+        report: &Report,
+        now: Timestamp,
+    ) -> Result<Option<Vec<model::Fault>>> {
         let Outcome::Children { children, success, .. } = &report.outcome else { return Ok(None) };
         let step = self.board.step(report.step).expect("it was just brought");
-        let current = step.is_held() && step.attempt == report.attempt && step.session == Some(report.session);
+        let current =
+            step.is_held() && step.attempt == report.attempt && step.session == Some(report.session);
         if !current || children.is_empty() {
             return Ok(None);
         }
@@ -319,7 +331,8 @@ impl Node {
             .filter(|(id, (attempt, number))| *number <= received && named.get(id) != Some(attempt))
             .map(|(id, _)| *id)
             .collect();
-        let revoked = held.iter().filter(|(id, attempt)| live.held.get(id).is_none_or(|(a, _)| a != attempt)).copied();
+        let revoked =
+            held.iter().filter(|(id, attempt)| live.held.get(id).is_none_or(|(a, _)| a != attempt)).copied();
         let revoked: Vec<(StepId, u32)> = revoked.collect();
         for id in lost {
             self.take_back(turn, session, id)?;

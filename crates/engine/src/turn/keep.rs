@@ -51,7 +51,8 @@ impl Node {
         for (group, breaker) in self.group_breakers.iter_mut().filter(|(_, b)| over(b)) {
             turn.audit.push(entry(format!("breaker of {group}"), breaker));
             *breaker = Breaker::default();
-            turn.groups.push(GroupWrite { breaker: Some(Breaker::default()), ..GroupWrite::of(group.clone()) });
+            turn.groups
+                .push(GroupWrite { breaker: Some(Breaker::default()), ..GroupWrite::of(group.clone()) });
         }
     }
 
@@ -91,7 +92,8 @@ impl Node {
     fn watch_groups(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
         let groups: Vec<DispatchGroup> = self.lease.groups.iter().map(|(g, _)| g.clone()).collect();
         for group in groups {
-            let off = self.breaker.is_off(now) || self.group_breakers.get(&group).is_some_and(|b| b.is_off(now));
+            let off =
+                self.breaker.is_off(now) || self.group_breakers.get(&group).is_some_and(|b| b.is_off(now));
             let quiet = self.last_end.get(&group).is_some_and(|at| now.since(*at) >= limits::NO_PROGRESS);
             let oldest = if quiet && !off { self.store.oldest_ready(&group)? } else { None };
             let stuck = oldest.is_some_and(|at| now.since(at) >= limits::NO_PROGRESS);
@@ -99,7 +101,8 @@ impl Node {
                 continue;
             }
             let minutes = limits::NO_PROGRESS.as_secs() / 60;
-            let message = format!("a ready step has waited, and no step has ended, for over {minutes} minutes");
+            let message =
+                format!("a ready step has waited, and no step has ended, for over {minutes} minutes");
             if stuck {
                 warn!(dispatch_group = %group, "{message}");
                 self.alerted.insert(group.clone());
@@ -130,8 +133,10 @@ impl Node {
         self.book.continue_after(found.last_claim);
         self.ticks.continue_after(found.last_tick);
         self.breaker = found.breaker.clone();
-        self.group_breakers = found.groups.iter().map(|g| (g.dispatch_group.clone(), g.breaker.clone())).collect();
+        self.group_breakers =
+            found.groups.iter().map(|g| (g.dispatch_group.clone(), g.breaker.clone())).collect();
         self.next_root = found.next_root;
+        self.alerted = found.alerted.iter().cloned().collect();
         self.adopt(found)
     }
 

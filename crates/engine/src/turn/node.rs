@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
-use store::{Alert, AuditEntry, Attempt, GroupWrite, Lease, NodeRow, Result, SessionRow, Store, StoreError};
+use store::{Alert, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, Store, StoreError};
 use tracing::{error, warn};
 
 /// How a turn is taken.
@@ -194,8 +194,13 @@ impl Node {
             self.sessions.next_lapse(),
             self.breaker.until.filter(|_| self.breaker.off),
         ];
-        let next = at.into_iter().flatten().chain(self.group_breakers.values().filter(|b| b.off).filter_map(|b| b.until)).min();
-        next.map_or(Duration::from_secs(1), |at| at.since(now)).clamp(Duration::from_micros(200), Duration::from_secs(6))
+        let next = at
+            .into_iter()
+            .flatten()
+            .chain(self.group_breakers.values().filter(|b| b.off).filter_map(|b| b.until))
+            .min();
+        next.map_or(Duration::from_secs(1), |at| at.since(now))
+            .clamp(Duration::from_micros(200), Duration::from_secs(6))
     }
     pub fn is_due(&self) -> bool {
         self.until_next() <= Duration::from_micros(200)
@@ -229,13 +234,16 @@ impl Node {
     }
 
     fn report_of(&mut self, settled: &Settled, turn: &Turn) -> TickReport {
-        TickReport {
-            dispatched: turn.dispatched,
-            stopped_at: settled.stopped_at.map(|n| PIPELINE[n].name),
-        }
+        TickReport { dispatched: turn.dispatched, stopped_at: settled.stopped_at.map(|n| PIPELINE[n].name) }
     }
 
-    fn decide(&mut self, turn: &mut Turn, requests: &mut VecDeque<Request>, how: &How, now: Timestamp) -> Result<Settled> {
+    fn decide(
+        &mut self,
+        turn: &mut Turn,
+        requests: &mut VecDeque<Request>,
+        how: &How,
+        now: Timestamp,
+    ) -> Result<Settled> {
         let watch = Stopwatch::start();
         self.again = false;
         while let Some(request) = requests.pop_front() {
@@ -265,7 +273,14 @@ impl Node {
         Ok(settled)
     }
 
-    fn record_tick(&mut self, laps: &[Duration; 8], pick: Duration, total: Duration, capped: &[DispatchGroup], now: Timestamp) {
+    fn record_tick(
+        &mut self,
+        laps: &[Duration; 8],
+        pick: Duration,
+        total: Duration,
+        capped: &[DispatchGroup],
+        now: Timestamp,
+    ) {
         let (breaker, groups) = (&self.breaker, &self.group_breakers);
         let off = |g: &DispatchGroup| breaker.is_off(now) || groups.get(g).is_some_and(|b| b.is_off(now));
         let max_per_tick = self.config.max_per_tick;
@@ -327,7 +342,8 @@ impl Node {
         for one in &picked.picks {
             let Some(step) = self.board.step(one.step) else { continue };
             let tick = self.ticks.current(&step.dispatch_group.clone(), now);
-            let host = self.sessions.get(one.session).map(|l| l.session.offer.host.clone()).unwrap_or_default();
+            let host =
+                self.sessions.get(one.session).map(|l| l.session.offer.host.clone()).unwrap_or_default();
             if let Err(refused) = self.board.claim(one.step, one.session, host, tick) {
                 error!(step = %one.step, %refused, "a ready step refused its claim");
                 continue;

@@ -3,7 +3,7 @@
 use super::node::{Node, Turn};
 use crate::EngineError;
 use crate::request::{Operated, Operation, Reply};
-use model::{Block, BlockId, Detail, Effect, Event, Move, State, Step, StepId, Timestamp, limits};
+use model::{Block, BlockId, Counts, Detail, Effect, Event, Move, State, Step, StepId, Timestamp, limits};
 use rules::board::Board;
 use rules::operator;
 use rules::settle::{Mode, Snapshot, settle};
@@ -84,16 +84,17 @@ impl Node {
             Some(owner) if self.bring(owner)? => self.board.step(owner).cloned(),
             _ => None,
         };
-        if let Err(refused) = operator::may_retry(&step, owner.as_ref()) {
+        let children = step.child_block.and_then(|b| self.board.block(b));
+        if let Err(refused) = operator::may_retry(&step, owner.as_ref(), children) {
             return Ok(Err(EngineError::refused(id, refused)));
-        }
-        if step.child_block.and_then(|b| self.board.block(b)).is_some_and(|b| b.total() > 0) {
-            let why = "it has children, and running it again would make them again; create the tree anew".to_string();
-            return Ok(Err(EngineError::Refused { step: id, why }));
         }
         let mut again = vec![step.clone()];
         if let Some(place) = step.place {
-            again.extend(self.store.cut_off(place.block, place.index, limits::SWEEP_PAGE)?);
+            again.extend(self.store.cut_off(place.block, place.index, limits::STEPS_PER_CREATE_MAX)?);
+        }
+        if again.len() > limits::STEPS_PER_CREATE_MAX {
+            let why = format!("more than {} steps were cut off behind it", limits::STEPS_PER_CREATE_MAX);
+            return Ok(Err(EngineError::Refused { step: id, why }));
         }
         let mut first = None;
         for old in again {
@@ -114,10 +115,12 @@ impl Node {
             detail: Detail { superseded_by: Some(new), ..Detail::default() },
             ..Move::new(old.id, Event::Superseded)
         };
-        self.board.apply(Effect::MoveStep(Box::new(wanted))).map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        self.board
+            .apply(Effect::MoveStep(Box::new(wanted)))
+            .map_err(|e| StoreError::Lost { what: e.to_string() })?;
         let step = Step {
             id: new,
-            state: if old.is_resolver() { State::NotRunnable } else { State::Pending },
+            state: State::Pending,
             reason: None,
             child_block: None,
             wake_at: None,
@@ -163,13 +166,17 @@ impl Node {
             }
         }
         copy.load_step(step.clone());
+        let owner = match step.block().and_then(|b| copy.block(b)).and_then(|b| b.owner) {
+            Some(owner) => behind.step(owner)?,
+            None => None,
+        };
         let children = step.child_block.and_then(|b| copy.block(b));
         let effect = match operation.verb {
             Some(verb) => match operator::decide(&step, children, verb, &operation.why) {
                 Ok(effect) => effect,
                 Err(refused) => return Ok(Err(EngineError::refused(step.id, refused))),
             },
-            None => match operator::may_retry(&step, None) {
+            None => match operator::may_retry(&step, owner.as_ref(), children) {
                 Ok(()) => Effect::MoveStep(Box::new(Move::new(step.id, Event::Superseded))),
                 Err(refused) => return Ok(Err(EngineError::refused(step.id, refused))),
             },
@@ -182,13 +189,17 @@ impl Node {
     }
 }
 
-/// A block in which nothing failed any more is whole again.
+/// A block in which nothing is broken any more is whole again, and goes on from its first live step.
 fn mend(block: &mut Block) {
-    if block.steps.failed_set() + block.steps.cancelled == 0 {
+    let broken = |c: &Counts| c.failed_set() + c.cancelled > 0;
+    if !broken(&block.steps) {
         block.cut_at = None;
         block.blame.clear();
-        // What was passed may hold a step again.
-        block.current_index = block.current_index.min(block.live.iter().position(|n| *n > 0).map_or(u32::MAX, |i| i as u32));
+        block.current_index = 0;
+    }
+    if !broken(&block.resolvers) {
+        block.resolver_cut_at = None;
+        block.resolver_index = 0;
     }
 }
 

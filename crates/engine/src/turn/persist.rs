@@ -134,7 +134,9 @@ fn tallies(changes: &Changes) -> Vec<(TallyKey, i64)> {
 
 /// Attempts that did not simply succeed.
 fn attempts(changes: &Changes, now: Timestamp) -> Vec<Attempt> {
-    let told = |e: Event| !matches!(e, Event::Dispatched | Event::Started | Event::Completed | Event::ChildrenCompleted);
+    let told = |e: Event| {
+        !matches!(e, Event::Dispatched | Event::Started | Event::Completed | Event::ChildrenCompleted)
+    };
     let moves: Vec<&Moved> = changes
         .moves
         .iter()
@@ -143,11 +145,8 @@ fn attempts(changes: &Changes, now: Timestamp) -> Vec<Attempt> {
     if moves.is_empty() {
         return Vec::new();
     }
-    let rows: HashMap<StepId, (&Step, &Detail)> = changes
-        .steps
-        .iter()
-        .filter_map(|(s, c)| c.before.as_ref().map(|b| (s.id, (b, &c.detail))))
-        .collect();
+    let rows: HashMap<StepId, (&Step, &Detail)> =
+        changes.steps.iter().filter_map(|(s, c)| c.before.as_ref().map(|b| (s.id, (b, &c.detail)))).collect();
     moves
         .into_iter()
         .filter_map(|m| {

@@ -64,7 +64,9 @@ impl Sources {
                 roots.empty = false;
                 roots.spilled_in = turn;
             }
-            Some(place) => self.open(Opened { block: place.block, kind: step.kind, index: place.index }, turn),
+            Some(place) => {
+                self.open(Opened { block: place.block, kind: step.kind, index: place.index }, turn)
+            }
         }
     }
 
@@ -95,10 +97,20 @@ impl Sources {
     /// Something on disk may be ready that some session takes.
     pub fn is_waiting(&self, board: &Board) -> bool {
         let wanted = board.windows.wanted_queues();
-        !self.openings.is_empty() || self.roots.iter().any(|((_, queue, _), r)| (!r.empty || r.back.is_some()) && wanted.contains(queue))
+        !self.openings.is_empty()
+            || self
+                .roots
+                .iter()
+                .any(|((_, queue, _), r)| (!r.empty || r.back.is_some()) && wanted.contains(queue))
     }
 
-    pub fn refill(&mut self, board: &mut Board, store: &mut dyn Store, groups: &[DispatchGroup], at: Commits) -> Result<()> {
+    pub fn refill(
+        &mut self,
+        board: &mut Board,
+        store: &mut dyn Store,
+        groups: &[DispatchGroup],
+        at: Commits,
+    ) -> Result<()> {
         self.refill_openings(board, store, at)?;
         let queues = board.windows.wanted_queues();
         for group in groups {

@@ -22,7 +22,13 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub fn join(&mut self, id: SessionId, offer: SessionOffer, hand: mpsc::UnboundedSender<Handed>, now: Timestamp) {
+    pub fn join(
+        &mut self,
+        id: SessionId,
+        offer: SessionOffer,
+        hand: mpsc::UnboundedSender<Handed>,
+        now: Timestamp,
+    ) {
         let session = Session { id, offer, held: 0, lease_ends_at: now + limits::SESSION_LEASE };
         let live = Live { session, hand, leaving: false, held: HashMap::new(), handed: 0, started_at: now };
         self.live.insert(id, live);
@@ -64,7 +70,9 @@ impl Sessions {
     /// Every queue and action that some session takes.
     pub fn wanted(&self) -> HashSet<(Name, Name)> {
         let offers = self.live.values().filter(|l| !l.leaving).map(|l| &l.session.offer);
-        offers.flat_map(|o| o.queues.iter().flat_map(|q| o.actions.iter().map(|a| (q.clone(), a.clone())))).collect()
+        offers
+            .flat_map(|o| o.queues.iter().flat_map(|q| o.actions.iter().map(|a| (q.clone(), a.clone()))))
+            .collect()
     }
     pub fn lapsed(&self, now: Timestamp) -> Vec<SessionId> {
         self.live.values().filter(|l| l.session.lease_ends_at <= now).map(|l| l.session.id).collect()

@@ -119,7 +119,11 @@ impl Ticks {
     pub fn close(&mut self, before: Timestamp) -> Vec<Tick> {
         let over: Vec<DispatchGroup> =
             self.open.iter().filter(|(_, o)| o.tick.started_at <= before).map(|(g, _)| g.clone()).collect();
-        over.into_iter().filter_map(|group| self.open.remove(&group)).filter(|o| o.tick.turns > 0).map(close).collect()
+        over.into_iter()
+            .filter_map(|group| self.open.remove(&group))
+            .filter(|o| o.tick.turns > 0)
+            .map(close)
+            .collect()
     }
 
     pub fn next_at(&self) -> Option<Timestamp> {

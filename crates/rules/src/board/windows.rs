@@ -15,7 +15,11 @@ pub struct WindowKey {
 
 impl WindowKey {
     pub fn of(step: &Step) -> WindowKey {
-        WindowKey { dispatch_group: step.dispatch_group.clone(), queue: step.queue.clone(), action: step.action.clone() }
+        WindowKey {
+            dispatch_group: step.dispatch_group.clone(),
+            queue: step.queue.clone(),
+            action: step.action.clone(),
+        }
     }
 }
 
@@ -87,7 +91,9 @@ impl Windows {
     }
 
     pub fn holds(&self, step: &Step) -> bool {
-        self.by_key.get(&WindowKey::of(step)).is_some_and(|i| self.list[*i].ready.contains(&(step.priority, step.id)))
+        self.by_key
+            .get(&WindowKey::of(step))
+            .is_some_and(|i| self.list[*i].ready.contains(&(step.priority, step.id)))
     }
 
     pub(super) fn set(&mut self, step: &Step, ready: bool) {

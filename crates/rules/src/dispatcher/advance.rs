@@ -7,7 +7,7 @@
 //!         still runs.
 
 use super::View;
-use model::{Block, Effect, StepKind};
+use model::{Effect, StepKind};
 
 pub fn decide(view: &View) -> Vec<Effect> {
     let Some(block) = view.block else { return Vec::new() };
@@ -19,28 +19,12 @@ pub fn decide(view: &View) -> Vec<Effect> {
         return Vec::new();
     }
     let mut effects = Vec::new();
-    if let Some(index) = next_live(block, StepKind::Default, block.current_index)
-        && block.cut_at.is_none_or(|cut| index <= cut)
-    {
+    let (index, resolver_index) = (block.index_now(StepKind::Default), block.index_now(StepKind::Resolver));
+    if index != block.current_index {
         effects.push(Effect::OpenIndex { block: block.id, index });
     }
-    if let Some(index) = next_live(block, StepKind::Resolver, block.resolver_index)
-        && block.resolver_cut_at.is_none_or(|cut| index <= cut)
-    {
-        effects.push(Effect::OpenResolverIndex { block: block.id, index });
+    if resolver_index != block.resolver_index {
+        effects.push(Effect::OpenResolverIndex { block: block.id, index: resolver_index });
     }
     effects
-}
-
-/// The next index that has something live, once the current one has nothing left.
-fn next_live(block: &Block, kind: StepKind, current: u32) -> Option<u32> {
-    if block.live_at(kind, current) > 0 {
-        return None;
-    }
-    let live = match kind {
-        StepKind::Default => &block.live,
-        StepKind::Resolver => &block.live_resolvers,
-    };
-    let after = live.iter().skip(current as usize).position(|n| *n > 0)?;
-    Some(current + after as u32 + 1)
 }

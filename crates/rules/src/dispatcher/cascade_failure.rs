@@ -10,7 +10,9 @@ use model::{Effect, Event, State};
 
 pub fn decide(view: &View) -> Vec<Effect> {
     match view.owner {
-        Some(owner) if matches!(owner.state, State::Failed | State::TimedOut) => close(view, Event::ParentFailed),
+        Some(owner) if matches!(owner.state, State::Failed | State::TimedOut) => {
+            close(view, Event::ParentFailed)
+        }
         _ => Vec::new(),
     }
 }

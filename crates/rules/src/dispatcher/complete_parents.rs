@@ -46,9 +46,6 @@ mod tests {
 
     #[test]
     fn dormant_resolvers_do_not_hold_a_parent() {
-        settles(
-            "order Running parked\n  pack Completed\n  undo NotRunnable resolver",
-            "order Completed",
-        );
+        settles("order Running parked\n  pack Completed\n  undo NotRunnable resolver", "order Completed");
     }
 }

@@ -73,7 +73,12 @@ pub const PIPELINE: [Phase; 8] = [
         reach: Reach::Level,
         sweeps: Some(Event::ParentFailed),
     },
-    Phase { name: "complete_or_cancel_parents", decide: complete_parents::decide, reach: Reach::Level, sweeps: None },
+    Phase {
+        name: "complete_or_cancel_parents",
+        decide: complete_parents::decide,
+        reach: Reach::Level,
+        sweeps: None,
+    },
     Phase { name: "exhaust_retries", decide: exhaust_retries::decide, reach: Reach::Level, sweeps: None },
 ];
 

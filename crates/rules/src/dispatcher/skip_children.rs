@@ -17,7 +17,7 @@ pub fn decide(view: &View) -> Vec<Effect> {
 }
 
 fn has_live(view: &View) -> bool {
-    view.block.is_some_and(|b| b.steps.hot() + b.resolvers.hot() > 0)
+    view.block.is_some_and(|b| b.steps.hot + b.resolvers.hot > 0)
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ pub fn decide(block: &Block, page: &[&Step], last: bool) -> Vec<Effect> {
     let mut effects: Vec<Effect> =
         covered.map(|s| Effect::MoveStep(Box::new(Move::new(s.id, sweep.event)))).collect();
     match page.last() {
-        Some(step) if !last => effects.push(Effect::AdvanceSweep { block: block.id, after: (step.index(), step.id) }),
+        Some(step) if !last => {
+            effects.push(Effect::AdvanceSweep { block: block.id, after: (step.index(), step.id) })
+        }
         _ => effects.push(Effect::EndSweep { block: block.id }),
     }
     effects

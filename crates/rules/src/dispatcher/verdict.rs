@@ -82,7 +82,11 @@ mod tests {
         assert_eq!(verdict(&block), expected, "{states:?}");
         for success in [Success::Majority, Success::BestEffort, Success::AtLeast(2)] {
             block.success = success;
-            assert_eq!(verdict(&block) == Verdict::Open, expected == Verdict::Open, "{success} over {states:?}");
+            assert_eq!(
+                verdict(&block) == Verdict::Open,
+                expected == Verdict::Open,
+                "{success} over {states:?}"
+            );
         }
     }
 

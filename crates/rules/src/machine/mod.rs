@@ -89,7 +89,9 @@ pub fn reason(event: E) -> Option<Reason> {
         E::ChildrenCancelled => Reason::ChildrenCancelled,
         E::ChildrenFailed => Reason::ChildrenFailed,
         E::Expired => Reason::Expired,
-        E::ForcedComplete | E::ForcedFail | E::ForcedStop | E::ForcedSkip | E::ForcedCancel => Reason::Operator,
+        E::ForcedComplete | E::ForcedFail | E::ForcedStop | E::ForcedSkip | E::ForcedCancel => {
+            Reason::Operator
+        }
         E::Superseded => Reason::Retried,
     })
 }
@@ -122,7 +124,12 @@ mod tests {
     fn the_matrix_is_the_golden_file() {
         let golden = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machines/step.md"));
         let table = golden.split("\n\n").last().unwrap_or_default();
-        assert_eq!(table.trim(), matrix().trim(), "docs/machines/step.md differs from the machine:\n{}", matrix());
+        assert_eq!(
+            table.trim(),
+            matrix().trim(),
+            "docs/machines/step.md differs from the machine:\n{}",
+            matrix()
+        );
     }
 
     #[test]
@@ -137,7 +144,8 @@ mod tests {
 
     #[test]
     fn every_live_state_has_an_exit_for_every_cascade() {
-        let cascades = [E::ParentSkipped, E::ParentCancelled, E::ParentFailed, E::PredecessorFailed, E::ForcedCancel];
+        let cascades =
+            [E::ParentSkipped, E::ParentCancelled, E::ParentFailed, E::PredecessorFailed, E::ForcedCancel];
         for state in S::ALL.iter().filter(|s| !s.is_terminal()) {
             for event in cascades {
                 assert!(next(*state, event).is_ok_and(S::is_terminal), "{state} has no exit for {event}");

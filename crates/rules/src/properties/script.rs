@@ -178,7 +178,7 @@ fn level(lines: &[Line], at: &mut usize, depth: u8) -> Vec<NewStep> {
             success: success(line.success),
             delay_ms: line.later.then_some(30_000),
             max_attempts: Some(line.max_attempts),
-            children: if depth < 4 { level(lines, at, depth + 1) } else { Vec::new() },
+            children: if depth < 4 && !line.resolver { level(lines, at, depth + 1) } else { Vec::new() },
             ..NewStep::of(if line.rare { "rare" } else { "noop" })
         });
     }

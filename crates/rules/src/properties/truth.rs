@@ -24,11 +24,10 @@ pub fn check_changes(disk: &Disk, changes: &Changes) {
         assert!(step.wake_at.is_none() || !(step.is_held() || step.state.is_terminal()), "{step:?}");
     }
     for (block, change) in &changes.blocks {
-        assert_eq!(
-            change.before.as_ref(),
-            disk.blocks.get(&block.id),
-            "a change begins at the committed row"
-        );
+        // An index that was only opened is not written; it follows from the counts.
+        let counts = |b: &Block| Block { current_index: 0, resolver_index: 0, ..b.clone() };
+        let (before, row) = (change.before.as_ref().map(counts), disk.blocks.get(&block.id).map(counts));
+        assert_eq!(before, row, "a change begins at the committed row");
     }
 }
 
@@ -78,7 +77,7 @@ pub fn check(world: &mut World) {
 }
 
 fn check_family(owner: &Step, block: &Block) {
-    let hot = block.steps.hot() + block.resolvers.hot();
+    let hot = block.steps.hot + block.resolvers.hot;
     assert!(
         !(owner.parked && block.is_at_rest()),
         "nothing moves below and the parent waits: {owner:?} {block:?}"
@@ -90,11 +89,6 @@ fn check_family(owner: &Step, block: &Block) {
     if owner.state.is_terminal() && owner.state != State::Completed {
         assert_eq!(block.unsettled(), 0, "dormant resolvers fall with the parent: {owner:?} {block:?}");
     }
-    let started = block.steps.running + block.resolvers.running;
-    assert!(
-        owner.parked || started == 0,
-        "children run before the parent's job returned: {owner:?} {block:?}"
-    );
 }
 
 /// What a row says brought it to its end did happen.

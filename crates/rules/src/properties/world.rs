@@ -226,7 +226,7 @@ impl World {
         self.bring(id);
         let step = self.board.step(id).unwrap();
         let owner = step.block().and_then(|b| self.board.block(b)?.owner).and_then(|o| self.row(o));
-        if operator::may_retry(step, owner).is_ok() {
+        if operator::may_retry(step, owner, None).is_ok() {
             self.apply(Effect::MoveStep(Box::new(Move::new(id, Event::Superseded))));
         }
     }

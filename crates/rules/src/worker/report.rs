@@ -6,7 +6,9 @@
 //!         for people to see but moves nothing.
 
 use crate::backoff;
-use model::{Block, Detail, Effect, Event, Failure, Move, Outcome, Priority, Reason, Report, Step, Timestamp};
+use model::{
+    Block, Detail, Effect, Event, Failure, Move, Outcome, Priority, Reason, Report, Step, Timestamp,
+};
 
 #[derive(Debug, PartialEq)]
 pub enum Answer {
@@ -20,11 +22,17 @@ pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Times
     if !step.is_held() || step.attempt != report.attempt || step.session != Some(report.session) {
         return Answer::Late;
     }
+    if let Some(failure) = oversized(&report.outcome) {
+        let detail = failed(failure);
+        return Answer::Applied(vec![moved(Move { detail, ..Move::new(step.id, Event::Failed) })]);
+    }
     Answer::Applied(match &report.outcome {
         Outcome::Complete { response } | Outcome::Children { response, .. } => {
             let detail = Detail { response: response.clone(), ..Detail::default() };
             match children {
-                Some(block) if block.total() > 0 => vec![Effect::Park { step: step.id, detail: Box::new(detail) }],
+                Some(block) if block.total() > 0 => {
+                    vec![Effect::Park { step: step.id, detail: Box::new(detail) }]
+                }
                 _ => vec![moved(Move { detail, ..Move::new(step.id, Event::Completed) })],
             }
         }
@@ -42,6 +50,28 @@ pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Times
             detail: Detail { was_notified: (!notify).then_some(false), ..failed(failure.clone()) },
             ..Move::new(step.id, Event::Failed)
         })],
+    })
+}
+
+/// An answer that is too large to keep is a failure that says so; nothing is cut off in silence.
+fn oversized(outcome: &Outcome) -> Option<Failure> {
+    let (what, bytes) = match outcome {
+        Outcome::Complete { response } | Outcome::Children { response, .. } => {
+            ("response", response.as_ref().map_or(0, String::len))
+        }
+        Outcome::Retry { failure: Some(failure), .. } | Outcome::Fail { failure, .. } => {
+            ("error", failure.message.len().max(failure.trace.as_ref().map_or(0, String::len)))
+        }
+        Outcome::Skip { why }
+        | Outcome::End { why }
+        | Outcome::Stop { why }
+        | Outcome::Resolved { note: why } => ("note", why.len()),
+        Outcome::Retry { failure: None, .. } | Outcome::Throttle { .. } => return None,
+    };
+    let limit = model::limits::PAYLOAD_BYTES_MAX;
+    (bytes > limit).then(|| Failure {
+        message: format!("the job's {what} is {bytes} bytes long; {limit} are kept, store more elsewhere"),
+        trace: None,
     })
 }
 
@@ -66,7 +96,8 @@ fn retry(step: &Step, after: Option<std::time::Duration>, failure: Failure, now:
         let detail = Detail { error_message: Some(message), ..detail };
         return vec![moved(Move { detail, ..Move::new(step.id, Event::Exhausted) })];
     }
-    let wait = after.unwrap_or_else(|| backoff::delay(&step.backoff, step.id, used)).min(model::limits::WAIT_MAX);
+    let wait =
+        after.unwrap_or_else(|| backoff::delay(&step.backoff, step.id, used)).min(model::limits::WAIT_MAX);
     let mut effects = Vec::new();
     if used * 2 >= step.max_attempts && step.priority != Priority::High {
         effects.push(Effect::RaisePriority { step: step.id });
@@ -98,7 +129,10 @@ mod tests {
     fn a_retry_counts_and_the_last_one_fails() {
         let again = || Outcome::Retry { after: Some(Duration::from_secs(5)), failure: None };
         assert_eq!(answer(&running("charge attempt=1 failed=0 max=3"), 1, again()), "retried @5000000us");
-        assert_eq!(answer(&running("charge attempt=2 failed=1 max=3"), 2, again()), "raise, retried @5000000us");
+        assert_eq!(
+            answer(&running("charge attempt=2 failed=1 max=3"), 2, again()),
+            "raise, retried @5000000us"
+        );
         assert_eq!(answer(&running("charge attempt=3 failed=2 max=3"), 3, again()), "exhausted");
     }
 

@@ -54,7 +54,15 @@ fn own_table(path: &Path, n: usize) -> Result<(f64, f64)> {
         let steps = rows(&ids, &groups, clock.now())?;
         let mut batch = Batch::new(lease.clone(), clock.now());
         batch.tallies = tallies(&steps, 1);
-        batch.steps = steps.iter().map(|s| StepWrite { step: s.clone(), expected: None, detail: Default::default(), untouched: false }).collect();
+        batch.steps = steps
+            .iter()
+            .map(|s| StepWrite {
+                step: s.clone(),
+                expected: None,
+                detail: Default::default(),
+                untouched: false,
+            })
+            .collect();
         commit(&mut store, batch)?;
         steps.into_iter().for_each(|s| made.entry(s.dispatch_group.clone()).or_default().push(s));
     }
@@ -108,7 +116,13 @@ fn drain(
         let now = clock.now();
         let mut page = Vec::with_capacity(BATCH);
         for group in groups {
-            let some = store.ready(group, "default", model::Priority::Normal, after.get(group).copied(), BATCH / groups.len())?;
+            let some = store.ready(
+                group,
+                "default",
+                model::Priority::Normal,
+                after.get(group).copied(),
+                BATCH / groups.len(),
+            )?;
             if let Some(last) = some.last() {
                 after.insert(group, last.id);
             }
@@ -127,7 +141,12 @@ fn drain(
         done += held.len();
         batch.steps = held
             .drain(..)
-            .map(|step| StepWrite { expected: Some(step.version), step, detail: Default::default(), untouched: true })
+            .map(|step| StepWrite {
+                expected: Some(step.version),
+                step,
+                detail: Default::default(),
+                untouched: true,
+            })
             .collect();
         if claim > 0 {
             batch.claims_done.push(claim);
@@ -180,10 +199,12 @@ fn lean(path: &Path, n: usize) -> Result<(f64, f64)> {
     let watch = Stopwatch::start();
     let mut done = 0;
     while done < n {
-        let mut find =
-            connection.prepare_cached("select id, payload from lean_steps where queue = 1 and state = 0 order by priority, id limit ?1")?;
-        let page: Vec<(i64, String)> =
-            find.query_map([BATCH as i64], |r| Ok((r.get(0)?, r.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+        let mut find = connection.prepare_cached(
+            "select id, payload from lean_steps where queue = 1 and state = 0 order by priority, id limit ?1",
+        )?;
+        let page: Vec<(i64, String)> = find
+            .query_map([BATCH as i64], |r| Ok((r.get(0)?, r.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
         for (from, to) in [(0, 1), (1, 2)] {
             connection.execute_batch("begin immediate")?;
             let mut update = connection.prepare_cached(

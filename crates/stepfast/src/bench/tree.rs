@@ -1,8 +1,8 @@
 //! One parent with many children, and many deep trees at once.
 
+use super::drain;
 use super::figures::{Figures, rate};
 use super::rig::{BULK, Rig, counting};
-use super::drain;
 use anyhow::Result;
 use engine::Stopwatch;
 use model::NewStep;
@@ -53,7 +53,8 @@ async fn wide_many(rig: &Rig, name: &str, n: usize, children: usize) -> Result<f
 async fn deep(rig: &Rig) -> Result<f64> {
     let mut local = rig.open("deep")?;
     let chain = || {
-        (1..DEPTH).fold(NewStep::of("noop"), |inner, _| NewStep { children: vec![inner], ..NewStep::of("noop") })
+        (1..DEPTH)
+            .fold(NewStep::of("noop"), |inner, _| NewStep { children: vec![inner], ..NewStep::of("noop") })
     };
     for _ in 0..TREES / 100 {
         local.engine.create((0..100).map(|_| chain()).collect()).await?;

@@ -30,7 +30,11 @@ fn group(settings: &Settings, name: Option<&String>) -> Result<Option<DispatchGr
     let group = DispatchGroup::new(name);
     if !settings.engine.groups.contains(&group) {
         let known: Vec<&str> = settings.engine.groups.iter().map(DispatchGroup::as_str).collect();
-        return Err(Refused(format!("`{name}` is not a dispatch group; {}", crate::config::suggest(name, &known))).into());
+        return Err(Refused(format!(
+            "`{name}` is not a dispatch group; {}",
+            crate::config::suggest(name, &known)
+        ))
+        .into());
     }
     Ok(Some(group))
 }
@@ -68,7 +72,11 @@ fn status(settings: &Settings, json: bool) -> Result<ExitCode> {
         let why = breaker.why.filter(|_| off).map(|w| format!(", because {w}")).unwrap_or_default();
         let by = breaker.by.filter(|_| off).map(|b| format!(", by {b}")).unwrap_or_default();
         let since = if off { format!(" since {}", output::time(breaker.since)) } else { String::new() };
-        let until = breaker.until.filter(|_| off).map(|u| format!(", until {}", output::time(Some(u)))).unwrap_or_default();
+        let until = breaker
+            .until
+            .filter(|_| off)
+            .map(|u| format!(", until {}", output::time(Some(u))))
+            .unwrap_or_default();
         output::text(format_args!("{scope}: {}{since}{by}{why}{until}", if off { "off" } else { "on" }));
     }
     Ok(ExitCode::SUCCESS)
@@ -117,6 +125,7 @@ pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<
 fn is_off(browse: &Browse, scope: Option<&DispatchGroup>) -> Result<bool> {
     let now = SystemClock::default().now();
     let groups = browse.groups()?;
-    let group_off = scope.is_some_and(|s| groups.iter().any(|g| &g.dispatch_group == s && g.breaker.is_off(now)));
+    let group_off =
+        scope.is_some_and(|s| groups.iter().any(|g| &g.dispatch_group == s && g.breaker.is_off(now)));
     Ok(browse.breaker()?.is_off(now) || group_off)
 }

@@ -18,15 +18,23 @@ pub fn run(browse: &Browse, args: &Check, json: bool) -> Result<ExitCode> {
     bar.finish_and_clear();
     if args.verbose && !json {
         for (id, title, note) in &checked.looked_at {
-            output::text(format_args!("{id:<6} {title}{}", note.as_ref().map(|n| format!(" ({n})")).unwrap_or_default()));
+            output::text(format_args!(
+                "{id:<6} {title}{}",
+                note.as_ref().map(|n| format!(" ({n})")).unwrap_or_default()
+            ));
         }
     }
     for finding in &checked.findings {
         if json {
-            output::line(&json!({"invariant": finding.invariant, "title": finding.title, "entity": finding.entity,
-                "problem": finding.problem}));
+            output::line(
+                &json!({"invariant": finding.invariant, "title": finding.title, "entity": finding.entity,
+                "problem": finding.problem}),
+            );
         } else {
-            output::text(format_args!("{}: {} ({}; {})", finding.invariant, finding.problem, finding.entity, finding.title));
+            output::text(format_args!(
+                "{}: {} ({}; {})",
+                finding.invariant, finding.problem, finding.entity, finding.title
+            ));
         }
     }
     if checked.findings.is_empty() {

@@ -15,7 +15,9 @@ const EVERY: Duration = Duration::from_millis(700);
 
 pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     let keep = args.dir.is_some();
-    let dir = args.dir.unwrap_or_else(|| std::env::temp_dir().join(format!("stepfast-demo-{}", std::process::id())));
+    let dir = args
+        .dir
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("stepfast-demo-{}", std::process::id())));
     settings.database = dir.join("demo.db");
     settings.port = args.port.unwrap_or(settings.port);
     let running = Running::start(settings.clone()).await?;
@@ -72,7 +74,10 @@ fn order(n: u64) -> NewStep {
         3 => child("charge-card", "fail", 2, json!({"message": "payment gateway timed out", "retry": true})),
         _ => child("charge-card", "sleep", 2, json!({"ms": 400 + n * 37 % 900})),
     };
-    let tell = NewStep { kind: Some("resolve-exception".into()), ..child("tell-customer", "echo", 1, json!({"order": n})) };
+    let tell = NewStep {
+        kind: Some("resolve-exception".into()),
+        ..child("tell-customer", "echo", 1, json!({"order": n}))
+    };
     NewStep {
         step_key: Some(format!("order-{n}")),
         label: Some(format!("Order {n}")),

@@ -12,7 +12,9 @@ pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
     let mut rows = Vec::new();
     for group in browse.groups()? {
         let count = |states: &[State]| -> i64 {
-            let mine = totals.iter().filter(|(k, _)| k.dispatch_group == group.dispatch_group && states.contains(&k.state));
+            let mine = totals
+                .iter()
+                .filter(|(k, _)| k.dispatch_group == group.dispatch_group && states.contains(&k.state));
             mine.map(|(_, n)| n).sum()
         };
         let (pending, running) = (count(&[State::Pending]), count(&[State::Dispatched, State::Running]));
@@ -42,7 +44,17 @@ pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
         ]);
     }
     if !json {
-        let head = ["group", "pending", "running", "failed", "breaker", "owner", "epoch", "last tick", "capped/left over"];
+        let head = [
+            "group",
+            "pending",
+            "running",
+            "failed",
+            "breaker",
+            "owner",
+            "epoch",
+            "last tick",
+            "capped/left over",
+        ];
         output::table(&head, rows);
     }
     Ok(ExitCode::SUCCESS)

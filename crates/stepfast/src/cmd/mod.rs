@@ -27,9 +27,11 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
             workload: args.workload,
             n: args.n,
             concurrency: args.workers,
-            dir: common.db.as_deref().and_then(|db| db.strip_prefix("sqlite:")).map(|path| {
-                std::path::Path::new(path).parent().unwrap_or(".".as_ref()).to_path_buf()
-            }),
+            dir: common
+                .db
+                .as_deref()
+                .and_then(|db| db.strip_prefix("sqlite:"))
+                .map(|path| std::path::Path::new(path).parent().unwrap_or(".".as_ref()).to_path_buf()),
             closed: args.closed,
         };
         output::figures(&bench::run(args).await?, common.json);

@@ -11,8 +11,11 @@ pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
     let groups = browse.groups()?;
     let mut rows = Vec::new();
     for node in browse.nodes()? {
-        let owns: Vec<String> =
-            groups.iter().filter(|g| g.owner == Some(node.id)).map(|g| g.dispatch_group.to_string()).collect();
+        let owns: Vec<String> = groups
+            .iter()
+            .filter(|g| g.owner == Some(node.id))
+            .map(|g| g.dispatch_group.to_string())
+            .collect();
         let mine = sessions.iter().filter(|s| s.node == node.id);
         let (count, capacity) = mine.fold((0, 0), |(n, c), s| (n + 1, c + s.offer.capacity));
         if json {

@@ -29,7 +29,13 @@ fn before(days: f64) -> Result<Timestamp> {
     Ok(SystemClock::default().now() - Duration::from_secs_f64(days * 86_400.0))
 }
 
-async fn run(settings: &Settings, common: &Common, what: Retention, dry_run: bool, word: &str) -> Result<ExitCode> {
+async fn run(
+    settings: &Settings,
+    common: &Common,
+    what: Retention,
+    dry_run: bool,
+    word: &str,
+) -> Result<ExitCode> {
     let door = Door::open(settings, common.server.as_deref(), word)?;
     let bar = indicatif::ProgressBar::new_spinner();
     let mut total = Retained::default();

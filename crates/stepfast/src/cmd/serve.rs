@@ -43,7 +43,9 @@ impl Running {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
         let listener = match TcpListener::bind(address).await {
             Ok(listener) => listener,
-            Err(problem) => bail!(Unavailable(format!("cannot listen on {address}: {problem}; try another --port"))),
+            Err(problem) => {
+                bail!(Unavailable(format!("cannot listen on {address}: {problem}; try another --port")))
+            }
         };
         let url = format!("http://{}", listener.local_addr()?);
         let config = LocalConfig {

@@ -45,12 +45,18 @@ fn requested(args: Create) -> Result<Vec<NewStep>> {
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?
         };
         let file: StepFile = serde_json::from_str(&text).map_err(|e| {
-            Refused(format!("{}:{}:{}: {e}; write {{\"steps\": [{{\"action\": \"echo\"}}]}}", path.display(), e.line(), e.column()))
+            Refused(format!(
+                "{}:{}:{}: {e}; write {{\"steps\": [{{\"action\": \"echo\"}}]}}",
+                path.display(),
+                e.line(),
+                e.column()
+            ))
         })?;
         return Ok(file.steps);
     }
     let arguments = args.arguments.map(serde_json::value::RawValue::from_string).transpose();
-    let arguments = arguments.map_err(|e| Refused(format!("--arguments is not JSON: {e}; write for example '{{\"ms\": 50}}'")))?;
+    let arguments = arguments
+        .map_err(|e| Refused(format!("--arguments is not JSON: {e}; write for example '{{\"ms\": 50}}'")))?;
     Ok(vec![NewStep {
         action: args.action.unwrap_or_default(),
         arguments,
@@ -174,7 +180,11 @@ fn show(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
     for attempt in browse.attempts(id)? {
         let message = attempt.message.map(|m| format!(": {m}")).unwrap_or_default();
         let at = output::time(Some(attempt.at));
-        output::text(format_args!("{:<18} {at} {}{message}", format!("attempt {}", attempt.attempt), attempt.outcome));
+        output::text(format_args!(
+            "{:<18} {at} {}{message}",
+            format!("attempt {}", attempt.attempt),
+            attempt.outcome
+        ));
     }
     if !row.step.state.is_terminal() {
         let head = if row.step.is_held() { "It is running:" } else { "It is not running because:" };
@@ -184,9 +194,19 @@ fn show(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn operate(settings: &Settings, common: &Common, args: Operate, verb: Option<Verb>) -> Result<ExitCode> {
-    let operation =
-        Operation { step: step_id(&args.id)?, by: whoever(args.by), why: args.why, verb, dry_run: args.dry_run };
+async fn operate(
+    settings: &Settings,
+    common: &Common,
+    args: Operate,
+    verb: Option<Verb>,
+) -> Result<ExitCode> {
+    let operation = Operation {
+        step: step_id(&args.id)?,
+        by: whoever(args.by),
+        why: args.why,
+        verb,
+        dry_run: args.dry_run,
+    };
     let door = Door::open(settings, common.server.as_deref(), "steps")?;
     let done = door.operate(operation).await;
     door.close().await?;
@@ -198,7 +218,12 @@ async fn operate(settings: &Settings, common: &Common, args: Operate, verb: Opti
     let would = if args.dry_run { "would move" } else { "moved" };
     output::text(format_args!("step {} {would}: {} -> {}", done.step_id, done.from, done.to));
     for moved in done.moves.iter().filter(|m| m.step_id != done.step_id) {
-        output::text(format_args!("  {} {} -> {}", moved.step_id, moved.from.as_deref().unwrap_or("new"), moved.to));
+        output::text(format_args!(
+            "  {} {} -> {}",
+            moved.step_id,
+            moved.from.as_deref().unwrap_or("new"),
+            moved.to
+        ));
     }
     if let Some(by) = &done.replaced_by {
         output::text(format_args!("step {by} takes its place"));

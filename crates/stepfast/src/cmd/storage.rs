@@ -17,7 +17,10 @@ pub fn migrate(settings: &Settings, args: &Migrate, json: bool) -> Result<ExitCo
     } else if current {
         output::text(format_args!("the database is current ({} migrations)", state.applied));
     } else {
-        output::text(format_args!("{} of {} migrations are applied; run `stepfast migrate`", state.applied, state.known));
+        output::text(format_args!(
+            "{} of {} migrations are applied; run `stepfast migrate`",
+            state.applied, state.known
+        ));
     }
     Ok(if current { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -11,8 +11,11 @@ pub fn run(browse: &Browse, args: &Ticks, json: bool) -> Result<ExitCode> {
     let mut rows = Vec::new();
     for tick in browse.ticks(args.group.as_deref(), args.limit)? {
         if json {
-            let phases: Vec<_> =
-                tick.phases.iter().map(|(phase, rows, us)| json!({"phase": phase, "rows": rows, "us": us})).collect();
+            let phases: Vec<_> = tick
+                .phases
+                .iter()
+                .map(|(phase, rows, us)| json!({"phase": phase, "rows": rows, "us": us}))
+                .collect();
             output::line(&json!({
                 "id": tick.id, "dispatch_group": tick.dispatch_group, "started_at": tick.started_at,
                 "completed_at": tick.completed_at, "duration_ms": tick.duration_us as f64 / 1e3, "turns": tick.turns,
@@ -21,7 +24,8 @@ pub fn run(browse: &Browse, args: &Ticks, json: bool) -> Result<ExitCode> {
             }));
             continue;
         }
-        let phases = tick.phases.iter().map(|(p, rows, us)| format!("{p} {rows} ({:.1} ms)", *us as f64 / 1e3));
+        let phases =
+            tick.phases.iter().map(|(p, rows, us)| format!("{p} {rows} ({:.1} ms)", *us as f64 / 1e3));
         rows.push(vec![
             tick.id.to_string(),
             tick.dispatch_group.to_string(),
@@ -33,7 +37,10 @@ pub fn run(browse: &Browse, args: &Ticks, json: bool) -> Result<ExitCode> {
         ]);
     }
     if !json {
-        output::table(&["tick", "group", "started", "turns", "deciding", "dispatched", "phases that acted"], rows);
+        output::table(
+            &["tick", "group", "started", "turns", "deciding", "dispatched", "phases that acted"],
+            rows,
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

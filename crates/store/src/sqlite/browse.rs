@@ -7,7 +7,8 @@ use super::{MigrationState, OpenMode, connect, migrate, migration_state, rows};
 use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
 use crate::{AuditEntry, EventRow, Filter, Result, StepRow, StoreError, Totals};
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, GroupStatus, NodeId, SessionId, SessionOffer, StepId, Timestamp, limits,
+    Block, BlockId, Breaker, DispatchGroup, GroupStatus, NodeId, SessionId, SessionOffer, StepId, Timestamp,
+    limits,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
@@ -78,7 +79,8 @@ impl Browse {
             values.push(Value::Integer(after));
             conditions.push(format!("seq {} ?{}", if filter.ascending { ">" } else { "<" }, values.len()));
         }
-        let condition = if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
+        let condition =
+            if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
         let order = if filter.ascending { "asc" } else { "desc" };
         let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
         self.query(&format!("{condition} order by seq {order} limit {limit}"), values)
@@ -92,7 +94,12 @@ impl Browse {
         })
     }
 
-    pub(super) fn rows<T>(&self, sql: &str, values: Vec<Value>, read: impl Fn(&Row) -> Result<T>) -> Result<Vec<T>> {
+    pub(super) fn rows<T>(
+        &self,
+        sql: &str,
+        values: Vec<Value>,
+        read: impl Fn(&Row) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut found = statement.query(params_from_iter(values))?;
         let mut out = Vec::new();
@@ -110,8 +117,12 @@ impl Browse {
     pub fn totals(&self) -> Result<Totals> {
         let oldest: Option<i64> = self
             .connection
-            .query_row("select min(created_at) from (select created_at from steps indexed by steps_ready
-                where state = 'pending' and block_id is null and wake_at is null limit 1000)", [], |r| r.get(0))
+            .query_row(
+                "select min(created_at) from (select created_at from steps indexed by steps_ready
+                where state = 'pending' and block_id is null and wake_at is null limit 1000)",
+                [],
+                |r| r.get(0),
+            )
             .optional()?
             .flatten();
         Ok(Totals { tallies: read_tallies(&self.connection)?, oldest_pending: oldest.map(Timestamp) })
@@ -217,7 +228,11 @@ impl Browse {
                 step,
                 from: r.get::<_, Option<String>>(1)?.and_then(|s| s.parse().ok()),
                 event: r.get::<_, Option<String>>(2)?.and_then(|s| s.parse().ok()),
-                to: to.parse().map_err(|_| StoreError::Corrupt { table: "events", column: "to_state", value: to })?,
+                to: to.parse().map_err(|_| StoreError::Corrupt {
+                    table: "events",
+                    column: "to_state",
+                    value: to,
+                })?,
                 attempt: r.get(4)?,
             };
             Ok((Timestamp(r.get(0)?), row))

@@ -33,7 +33,8 @@ pub fn commit(connection: &mut Connection, batch: &Batch) -> Result<()> {
 
 /// The leases are still ours, and the breaker still lets work out.
 fn verify(tx: &Connection, batch: &Batch) -> Result<()> {
-    let mut held = tx.prepare_cached("select dispatch_group, epoch, breaker from dispatch_groups where owner_id = ?1")?;
+    let mut held =
+        tx.prepare_cached("select dispatch_group, epoch, breaker from dispatch_groups where owner_id = ?1")?;
     let mut found = held.query([batch.lease.node.bytes()])?;
     let mut owned = 0;
     while let Some(row) = found.next()? {
@@ -82,30 +83,83 @@ fn write_steps(tx: &Connection, steps: &[StepWrite]) -> Result<()> {
             let usual = Backoff::default();
             let backoff = (s.backoff != usual).then_some(&s.backoff);
             insert.execute(params![
-                s.id.bytes(), s.dispatch_group.as_str(), &*s.queue, &*s.action, s.priority.word(), s.kind.word(),
-                s.place.as_ref().map(|p| p.block.bytes()), s.index(), s.child_block.as_ref().map(|b| b.bytes()),
-                s.state.word(), s.reason.map(|r| r.word()), micros(s.wake_at), s.attempt, s.max_attempts,
-                backoff.map(|b| b.delay.as_micros() as i64), backoff.map(|b| b.factor),
-                backoff.map(|b| b.max_delay.as_micros() as i64), s.session.as_ref().map(|x| x.bytes()), s.host.as_deref(),
-                s.tick, s.version as i64, s.created_at.0, micros(s.dispatched_at), micros(s.started_at),
-                micros(s.completed_at), &*s.arguments, d.note.as_deref(), d.step_key.as_deref(), d.label.as_deref(),
-                d.relatable_type.as_deref(), d.relatable_id.as_deref(), s.parked, d.response.as_deref()
+                s.id.bytes(),
+                s.dispatch_group.as_str(),
+                &*s.queue,
+                &*s.action,
+                s.priority.word(),
+                s.kind.word(),
+                s.place.as_ref().map(|p| p.block.bytes()),
+                s.index(),
+                s.child_block.as_ref().map(|b| b.bytes()),
+                s.state.word(),
+                s.reason.map(|r| r.word()),
+                micros(s.wake_at),
+                s.attempt,
+                s.max_attempts,
+                backoff.map(|b| b.delay.as_micros() as i64),
+                backoff.map(|b| b.factor),
+                backoff.map(|b| b.max_delay.as_micros() as i64),
+                s.session.as_ref().map(|x| x.bytes()),
+                s.host.as_deref(),
+                s.tick,
+                s.version as i64,
+                s.created_at.0,
+                micros(s.dispatched_at),
+                micros(s.started_at),
+                micros(s.completed_at),
+                &*s.arguments,
+                d.note.as_deref(),
+                d.step_key.as_deref(),
+                d.label.as_deref(),
+                d.relatable_type.as_deref(),
+                d.relatable_id.as_deref(),
+                s.parked,
+                d.response.as_deref()
             ])?;
             continue;
         };
         let changed = if write.is_plain_end() {
             end.execute(params![
-                s.attempt, s.host.as_deref(), s.tick, micros(s.dispatched_at), micros(s.started_at), micros(s.completed_at),
-                d.response.as_deref(), s.id.bytes(), *expected as i64
+                s.attempt,
+                s.host.as_deref(),
+                s.tick,
+                micros(s.dispatched_at),
+                micros(s.started_at),
+                micros(s.completed_at),
+                d.response.as_deref(),
+                s.id.bytes(),
+                *expected as i64
             ])?
         } else {
             update.execute(params![
-            s.state.word(), s.reason.map(|r| r.word()), s.parked, s.throttled, micros(s.wake_at), s.attempt,
-            s.failed_attempts, s.lost_attempts, s.polls, s.priority.word(), s.child_block.as_ref().map(|b| b.bytes()),
-            s.session.as_ref().map(|x| x.bytes()), s.host.as_deref(), s.tick, micros(s.dispatched_at), micros(s.started_at),
-            micros(s.completed_at), d.response.as_deref(), d.error_message.as_deref(), d.error_stack_trace.as_deref(),
-            d.note.as_deref(), d.superseded_by.as_ref().map(|x| x.bytes()), d.was_throttled, d.was_notified,
-            d.late_reports.unwrap_or(0), s.id.bytes(), *expected as i64
+                s.state.word(),
+                s.reason.map(|r| r.word()),
+                s.parked,
+                s.throttled,
+                micros(s.wake_at),
+                s.attempt,
+                s.failed_attempts,
+                s.lost_attempts,
+                s.polls,
+                s.priority.word(),
+                s.child_block.as_ref().map(|b| b.bytes()),
+                s.session.as_ref().map(|x| x.bytes()),
+                s.host.as_deref(),
+                s.tick,
+                micros(s.dispatched_at),
+                micros(s.started_at),
+                micros(s.completed_at),
+                d.response.as_deref(),
+                d.error_message.as_deref(),
+                d.error_stack_trace.as_deref(),
+                d.note.as_deref(),
+                d.superseded_by.as_ref().map(|x| x.bytes()),
+                d.was_throttled,
+                d.was_notified,
+                d.late_reports.unwrap_or(0),
+                s.id.bytes(),
+                *expected as i64
             ])?
         };
         if changed != 1 {
@@ -118,23 +172,58 @@ fn write_steps(tx: &Connection, steps: &[StepWrite]) -> Result<()> {
 fn write_blocks(tx: &Connection, blocks: &[BlockWrite]) -> Result<()> {
     for BlockWrite { block: b, expected } in blocks {
         let (steps, resolvers) = (rows::counts_text(&b.steps), rows::counts_text(&b.resolvers));
-        let (live, live_resolvers) = (rows::join(b.live.iter().copied()), rows::join(b.live_resolvers.iter().copied()));
+        let (live, live_resolvers) =
+            (rows::join(b.live.iter().copied()), rows::join(b.live_resolvers.iter().copied()));
         let blame = b.blame.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         let sweep = b.sweep.as_ref();
         let after = sweep.and_then(|s| s.after);
         let Some(expected) = expected else {
             tx.prepare_cached(sql::INSERT_BLOCK)?.execute(params![
-                b.id.bytes(), b.owner.as_ref().map(|o| o.bytes()), b.home.as_str(), b.success.to_string(), b.depth, steps,
-                resolvers, live, live_resolvers, b.current_index, b.resolver_index, b.cut_at, b.resolver_cut_at,
-                b.wants_resolvers, blame, sweep.map(|s| s.kind.word()), sweep.map(|s| s.event.word()),
-                sweep.map(|s| s.above), after.map(|a| a.0), after.as_ref().map(|a| a.1.bytes()), b.touched, is_open(b)
+                b.id.bytes(),
+                b.owner.as_ref().map(|o| o.bytes()),
+                b.home.as_str(),
+                b.success.to_string(),
+                b.depth,
+                steps,
+                resolvers,
+                live,
+                live_resolvers,
+                b.current_index,
+                b.resolver_index,
+                b.cut_at,
+                b.resolver_cut_at,
+                b.wants_resolvers,
+                blame,
+                sweep.map(|s| s.kind.word()),
+                sweep.map(|s| s.event.word()),
+                sweep.map(|s| s.above),
+                after.map(|a| a.0),
+                after.as_ref().map(|a| a.1.bytes()),
+                b.touched,
+                is_open(b)
             ])?;
             continue;
         };
         let changed = tx.prepare_cached(sql::WRITE_BLOCK)?.execute(params![
-            steps, resolvers, live, live_resolvers, b.current_index, b.resolver_index, b.cut_at, b.resolver_cut_at,
-            b.wants_resolvers, blame, sweep.map(|s| s.kind.word()), sweep.map(|s| s.event.word()), sweep.map(|s| s.above),
-            after.map(|a| a.0), after.as_ref().map(|a| a.1.bytes()), b.touched, is_open(b), b.id.bytes(), *expected as i64
+            steps,
+            resolvers,
+            live,
+            live_resolvers,
+            b.current_index,
+            b.resolver_index,
+            b.cut_at,
+            b.resolver_cut_at,
+            b.wants_resolvers,
+            blame,
+            sweep.map(|s| s.kind.word()),
+            sweep.map(|s| s.event.word()),
+            sweep.map(|s| s.above),
+            after.map(|a| a.0),
+            after.as_ref().map(|a| a.1.bytes()),
+            b.touched,
+            is_open(b),
+            b.id.bytes(),
+            *expected as i64
         ])?;
         if changed != 1 {
             return Err(StoreError::Lost { what: format!("block {}", b.id) });
@@ -145,7 +234,7 @@ fn write_blocks(tx: &Connection, blocks: &[BlockWrite]) -> Result<()> {
 
 /// Rules may still have to look at it.
 fn is_open(block: &Block) -> bool {
-    block.unsettled() > 0 || block.touched
+    block.steps.hot + block.resolvers.hot > 0 || block.touched || block.sweep.is_some()
 }
 
 fn write_claims(tx: &Connection, batch: &Batch) -> Result<()> {
@@ -188,11 +277,27 @@ fn write_history(tx: &Connection, batch: &Batch) -> Result<()> {
              values (?1, 'step', ?2, ?3, ?4, ?5, ?6)",
         )?
         .execute(params![
-            batch.now.0, e.step.bytes(), e.from.map(|s| s.word()), e.event.map(|x| x.word()), e.to.word(), e.attempt
+            batch.now.0,
+            e.step.bytes(),
+            e.from.map(|s| s.word()),
+            e.event.map(|x| x.word()),
+            e.to.word(),
+            e.attempt
         ])?;
     }
-    for Tick { id, dispatch_group, started_at, completed_at, duration_us, turns, progress, steps_dispatched, capped, left_over, phases } in
-        &batch.ticks
+    for Tick {
+        id,
+        dispatch_group,
+        started_at,
+        completed_at,
+        duration_us,
+        turns,
+        progress,
+        steps_dispatched,
+        capped,
+        left_over,
+        phases,
+    } in &batch.ticks
     {
         let phases = serde_json::to_string(phases).unwrap_or_default();
         tx.prepare_cached(

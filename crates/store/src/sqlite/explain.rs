@@ -46,7 +46,13 @@ impl Browse {
 
 impl Circumstances {
     /// Why a step is not moving, when its rows are at hand.
-    pub(super) fn why(&self, step: &Step, block: Option<&Block>, owner: Option<&Step>, children: Option<&Block>) -> Vec<Why> {
+    pub(super) fn why(
+        &self,
+        step: &Step,
+        block: Option<&Block>,
+        owner: Option<&Step>,
+        children: Option<&Block>,
+    ) -> Vec<Why> {
         let group = self.groups.iter().find(|g| g.dispatch_group == step.dispatch_group);
         let takes = |s: &&SessionRow| {
             s.lease_ends_at > self.now
@@ -54,8 +60,10 @@ impl Circumstances {
                 && s.offer.actions.contains(&step.action)
         };
         let takers: Vec<&SessionRow> = self.sessions.iter().filter(takes).collect();
-        let free = takers.iter().filter(|s| self.held.get(&s.id).is_none_or(|n| *n < s.offer.capacity)).count();
-        let held_until = step.session.and_then(|id| self.sessions.iter().find(|s| s.id == id)).map(|s| s.lease_ends_at);
+        let free =
+            takers.iter().filter(|s| self.held.get(&s.id).is_none_or(|n| *n < s.offer.capacity)).count();
+        let held_until =
+            step.session.and_then(|id| self.sessions.iter().find(|s| s.id == id)).map(|s| s.lease_ends_at);
         let context = Context {
             now: self.now,
             block,
@@ -63,7 +71,8 @@ impl Circumstances {
             children,
             everywhere: self.breaker.clone(),
             group: group.map(|g| g.breaker.clone()).unwrap_or_default(),
-            group_owned: group.is_some_and(|g| g.owner.is_some() && g.lease_ends_at.is_some_and(|at| at > self.now)),
+            group_owned: group
+                .is_some_and(|g| g.owner.is_some() && g.lease_ends_at.is_some_and(|at| at > self.now)),
             takers: takers.len(),
             free_takers: free,
             held_until,

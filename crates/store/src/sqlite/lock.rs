@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Who has the file, as written beside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,8 +37,14 @@ impl Lock {
     pub fn take(database: &Path, holder: Holder) -> Result<Lock> {
         let path = Lock::path(database);
         let failed = |e: std::io::Error| StoreError::Down(format!("cannot lock {}: {e}", path.display()));
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-        match file.try_lock() {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
+        match patiently(|| file.try_lock()) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let by = Lock::holder(database).unwrap_or_default();
@@ -80,4 +87,17 @@ impl Lock {
         file.read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
+}
+
+/// Whoever asks for the holder has the file for an instant; that is not worth a refusal.
+fn patiently(
+    lock: impl Fn() -> std::result::Result<(), TryLockError>,
+) -> std::result::Result<(), TryLockError> {
+    for _ in 0..20 {
+        match lock() {
+            Err(TryLockError::WouldBlock) => std::thread::park_timeout(Duration::from_millis(5)),
+            other => return other,
+        }
+    }
+    lock()
 }

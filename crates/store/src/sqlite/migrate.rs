@@ -23,7 +23,9 @@ fn checksum(sql: &str) -> String {
 /// How far a database is; an error when it is newer than this program or was changed by hand.
 pub fn state(connection: &Connection) -> Result<MigrationState> {
     let exists: Option<i64> = connection
-        .query_row("select 1 from sqlite_schema where type = 'table' and name = 'migrations'", [], |r| r.get(0))
+        .query_row("select 1 from sqlite_schema where type = 'table' and name = 'migrations'", [], |r| {
+            r.get(0)
+        })
         .optional()?;
     if exists.is_none() {
         return Ok(MigrationState { applied: 0, known: MIGRATIONS.len() });
@@ -38,7 +40,9 @@ pub fn state(connection: &Connection) -> Result<MigrationState> {
         };
         if name != known || *sum != checksum(sql) {
             let problem = format!("migration `{name}` was applied with other content than this program has");
-            return Err(StoreError::Refused(format!("{problem}; restore a backup or use the version that wrote it")));
+            return Err(StoreError::Refused(format!(
+                "{problem}; restore a backup or use the version that wrote it"
+            )));
         }
     }
     Ok(MigrationState { applied: rows.len(), known: MIGRATIONS.len() })

@@ -15,8 +15,8 @@ mod writer;
 
 pub use browse::Browse;
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
-pub use explain::Circumstances;
 pub use connect::{OpenMode, library_version};
+pub use explain::Circumstances;
 pub use lock::{Holder, Lock};
 pub use migrate::{MigrationState, migrate, state as migration_state};
 pub use read::SqliteStore;

@@ -7,7 +7,8 @@ use super::{Holder, Lock, OpenMode, connect, migrate, retention, rows};
 use crate::batch::{ClaimLog, NodeRow, TallyKey};
 use crate::{Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError};
 use model::{
-    Block, BlockId, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId, StepKind, Timestamp, limits,
+    Block, BlockId, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId, StepKind,
+    Timestamp, limits,
 };
 use rules::settle::Snapshot;
 use rusqlite::{Connection, OptionalExtension, Params, params};
@@ -35,7 +36,14 @@ impl SqliteStore {
         let mut connection = connect::open(path, OpenMode::Writer)?;
         migrate(&mut connection, clock.now())?;
         let reader = connect::open(path, OpenMode::Reader)?;
-        Ok(SqliteStore { path: path.into(), clock, reader, writer: Writer::start(connection), lock, retained_to: Default::default() })
+        Ok(SqliteStore {
+            path: path.into(),
+            clock,
+            reader,
+            writer: Writer::start(connection),
+            lock,
+            retained_to: Default::default(),
+        })
     }
 
     pub fn path(&self) -> &Path {
@@ -108,12 +116,23 @@ impl Store for SqliteStore {
             found.blocks.extend(open_blocks(&self.reader, group)?);
         }
         found.tallies = read_tallies(&self.reader)?;
+        let mut alerted = self.reader.prepare_cached(
+            "select entity_id from alerts where closed_at is null and reason = 'group_no_progress'",
+        )?;
+        found.alerted = alerted
+            .query_map([], |r| Ok(DispatchGroup::new(&r.get::<_, String>(0)?)))?
+            .collect::<rusqlite::Result<_>>()?;
         found.groups = super::browse::group_statuses(&self.reader)?;
         let setting = |name: &str| -> Result<Option<String>> {
-            Ok(self.reader.query_row("select value from settings where name = ?1", [name], |r| r.get(0)).optional()?)
+            Ok(self
+                .reader
+                .query_row("select value from settings where name = ?1", [name], |r| r.get(0))
+                .optional()?)
         };
         found.next_root = setting("next_root")?.and_then(|n| n.parse().ok()).unwrap_or(0);
-        let highest = |table: &str| self.reader.query_row(&format!("select coalesce(max(id), 0) from {table}"), [], |r| r.get(0));
+        let highest = |table: &str| {
+            self.reader.query_row(&format!("select coalesce(max(id), 0) from {table}"), [], |r| r.get(0))
+        };
         found.last_tick = highest("ticks")?;
         found.last_claim = highest("claims")?;
         Ok(found)
@@ -182,8 +201,9 @@ impl Store for SqliteStore {
     }
 
     fn sessions(&mut self) -> Result<Vec<(SessionId, NodeId, Timestamp)>> {
-        let mut statement =
-            self.reader.prepare_cached("select id, node_id, lease_ends_at from sessions where ended_at is null")?;
+        let mut statement = self
+            .reader
+            .prepare_cached("select id, node_id, lease_ends_at from sessions where ended_at is null")?;
         let found = statement.query_map([], |r| {
             Ok((SessionId::from_bytes(r.get(0)?), NodeId::from_bytes(r.get(1)?), Timestamp(r.get(2)?)))
         })?;
@@ -210,10 +230,10 @@ impl Store for SqliteStore {
                 )?;
             }
             tx.execute("update nodes set ended_at = ?2 where id = ?1", params![lease.node.bytes(), now.0])?;
-            tx.execute("update sessions set ended_at = ?2 where node_id = ?1 and ended_at is null", params![
-                lease.node.bytes(),
-                now.0
-            ])?;
+            tx.execute(
+                "update sessions set ended_at = ?2 where node_id = ?1 and ended_at is null",
+                params![lease.node.bytes(), now.0],
+            )?;
             tx.commit()?;
             Ok(())
         })
@@ -238,6 +258,10 @@ fn take_lease(
         tx.query_row("select count(*) from dispatch_groups where owner_id is not null", [], |r| r.get(0))?;
     tx.execute("update nodes set ended_at = ?1 where ended_at is null", [now.0])?;
     tx.execute("update sessions set ended_at = ?1 where ended_at is null", [now.0])?;
+    tx.execute(
+        "update dispatch_groups set owner_id = null, lease_ends_at = null where owner_id is not null",
+        [],
+    )?;
     tx.execute(
         "insert into nodes (id, host, pid, url, version, started_at, seen_at) values (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
         params![node.id.bytes(), node.host, node.pid, node.url, node.version, now.0],
@@ -264,10 +288,10 @@ fn check_groups(tx: &Connection, all: &[DispatchGroup]) -> Result<()> {
     let known: Vec<String> = statement.query_map([], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
     for (i, group) in all.iter().enumerate() {
         if !known.iter().any(|k| k == group.as_str()) {
-            tx.execute("insert into dispatch_groups (dispatch_group, ordinal) values (?1, ?2)", params![
-                group.as_str(),
-                (known.len() + i) as i64
-            ])?;
+            tx.execute(
+                "insert into dispatch_groups (dispatch_group, ordinal) values (?1, ?2)",
+                params![group.as_str(), (known.len() + i) as i64],
+            )?;
         }
     }
     for name in known.iter().filter(|k| !all.iter().any(|g| g.as_str() == k.as_str())) {
@@ -278,8 +302,11 @@ fn check_groups(tx: &Connection, all: &[DispatchGroup]) -> Result<()> {
             |r| r.get(0),
         )?;
         if live > 0 {
-            let problem = format!("dispatch group `{name}` is not in the configuration but has {live} live steps");
-            return Err(StoreError::Refused(format!("{problem}; add it to `dispatch.groups` until they have ended")));
+            let problem =
+                format!("dispatch group `{name}` is not in the configuration but has {live} live steps");
+            return Err(StoreError::Refused(format!(
+                "{problem}; add it to `dispatch.groups` until they have ended"
+            )));
         }
         tx.execute("delete from dispatch_groups where dispatch_group = ?1", [name])?;
     }
@@ -287,8 +314,10 @@ fn check_groups(tx: &Connection, all: &[DispatchGroup]) -> Result<()> {
 }
 
 fn read_claims(reader: &Connection) -> Result<Vec<ClaimLog>> {
-    let mut statement = reader.prepare_cached("select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host from claims c
-         left join sessions s on s.id = c.session_id order by c.id")?;
+    let mut statement = reader.prepare_cached(
+        "select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host from claims c
+         left join sessions s on s.id = c.session_id order by c.id",
+    )?;
     let mut found = statement.query([])?;
     let mut claims = Vec::new();
     while let Some(row) = found.next()? {

@@ -2,7 +2,7 @@
 
 use crate::{Result, StoreError};
 use model::{
-    Backoff, Block, BlockId, Counts, Detail, DispatchGroup, Place, SessionId, State, Step, StepId, Sweep, Timestamp,
+    Backoff, Block, BlockId, Counts, Detail, DispatchGroup, Place, SessionId, Step, StepId, Sweep, Timestamp,
 };
 use rusqlite::Row;
 use std::cell::RefCell;
@@ -41,7 +41,12 @@ fn shared(row: &Row, i: usize) -> Result<Arc<str>> {
     Ok(name(row.get_ref(i)?.as_str().map_err(|e| StoreError::Down(e.to_string()))?))
 }
 
-fn optional_word<T: FromStr>(row: &Row, i: usize, table: &'static str, column: &'static str) -> Result<Option<T>> {
+fn optional_word<T: FromStr>(
+    row: &Row,
+    i: usize,
+    table: &'static str,
+    column: &'static str,
+) -> Result<Option<T>> {
     match row.get_ref(i)?.as_str_or_null().map_err(|e| StoreError::Down(e.to_string()))? {
         None => Ok(None),
         Some(_) => word(row, i, table, column).map(Some),
@@ -131,7 +136,7 @@ pub fn block(row: &Row) -> Result<Block> {
     };
     let counts = |i: usize, column: &'static str| -> Result<Counts> {
         let mut counts = Counts::default();
-        for (state, n) in State::ALL.iter().zip(list(i, column)?) {
+        for (state, n) in Counts::COUNTED.iter().zip(list(i, column)?) {
             *counts.of_mut(*state) = n;
         }
         Ok(counts)
@@ -183,7 +188,7 @@ pub fn join(numbers: impl IntoIterator<Item = u32>) -> String {
 }
 
 pub fn counts_text(counts: &Counts) -> String {
-    let all: Vec<u32> = State::ALL.iter().map(|s| counts.of(*s)).collect();
+    let all = Counts::COUNTED.map(|s| counts.of(s));
     let used = all.iter().rposition(|n| *n > 0).map_or(0, |i| i + 1);
     join(all[..used].iter().copied())
 }

@@ -39,12 +39,25 @@ mod tests {
         let mut connection = connect::open(":memory:".as_ref(), OpenMode::Writer).unwrap();
         migrate(&mut connection, model::Timestamp(0)).unwrap();
         for sql in [
-            INSERT_STEP, WRITE_STEP, END_STEP, INSERT_BLOCK, WRITE_BLOCK, ADD_TALLY, READY_ROOTS, UNSETTLED_CHILDREN, AT_INDEX, DUE,
+            INSERT_STEP,
+            WRITE_STEP,
+            END_STEP,
+            INSERT_BLOCK,
+            WRITE_BLOCK,
+            ADD_TALLY,
+            READY_ROOTS,
+            UNSETTLED_CHILDREN,
+            AT_INDEX,
+            DUE,
         ] {
             let sql = with_columns(sql);
             let statement = connection.prepare(&sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));
             for i in 1..=statement.parameter_count() {
-                assert_eq!(statement.parameter_name(i), Some(format!("${i}").as_str()), "order of parameters in\n{sql}");
+                assert_eq!(
+                    statement.parameter_name(i),
+                    Some(format!("${i}").as_str()),
+                    "order of parameters in\n{sql}"
+                );
             }
         }
     }

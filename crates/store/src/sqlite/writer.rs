@@ -12,7 +12,11 @@ use std::thread::JoinHandle;
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
 enum Order {
-    Commit { batch: Box<Batch>, generation: u64, done: Done },
+    Commit {
+        batch: Box<Batch>,
+        generation: u64,
+        done: Done,
+    },
     /// Something that is not a turn: maintenance, a lease.
     Run(Work),
     Reset(u64),
@@ -51,7 +55,10 @@ impl Writer {
     }
 
     /// Run something between two turns and wait for its answer.
-    pub fn run<T: Send + 'static>(&self, work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static) -> Result<T> {
+    pub fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (answer, got) = mpsc::channel();
         self.send(Order::Run(Box::new(move |connection| {
             let _ = answer.send(work(connection));

@@ -70,7 +70,7 @@ impl Recount {
         live[slot - 1] += u32::from(child.state.is_hot());
     }
     fn hot(&self) -> u32 {
-        self.steps.hot() + self.resolvers.hot()
+        self.steps.hot + self.resolvers.hot
     }
     fn unsettled(&self) -> u32 {
         self.hot() + self.steps.not_runnable + self.resolvers.not_runnable
@@ -79,7 +79,7 @@ impl Recount {
     fn verdict(&self, block: &Block) -> Verdict {
         let before = |all: &Counts, after: &Counts| {
             let mut counts = *all;
-            for state in State::ALL {
+            for state in &Counts::COUNTED {
                 *counts.of_mut(*state) -= after.of(*state);
             }
             counts
@@ -219,10 +219,7 @@ fn look_at_child(block: &Block, owner: Option<&Owner>, child: &Child, report: &m
             format!("it is of dispatch group `{}`, its block of `{}`", child.dispatch_group, block.home);
         report.add("I17", entity(), problem);
     }
-    let at = match child.kind {
-        StepKind::Default => block.current_index,
-        StepKind::Resolver => block.resolver_index,
-    };
+    let at = block.index_now(child.kind);
     if is_moving(block) {
         return;
     }
@@ -271,7 +268,7 @@ fn look_at_summary(block: &Block, count: &Recount, is_open: bool, report: &mut R
     for (what, told, there) in
         [("", &block.steps, &count.steps), ("resolver ", &block.resolvers, &count.resolvers)]
     {
-        for state in State::ALL.iter().filter(|state| told.of(**state) != there.of(**state)) {
+        for state in Counts::COUNTED.iter().filter(|state| told.of(**state) != there.of(**state)) {
             let (told, there) = (told.of(*state), there.of(*state));
             report.add("S1", &entity, format!("it counts {told} {state} {what}steps, there are {there}"));
         }
