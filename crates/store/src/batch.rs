@@ -12,19 +12,44 @@ pub struct StepWrite {
     pub step: Step,
     pub expected: Option<u64>,
     pub detail: Detail,
-    /// The row is still as it was inserted: pending, with no session and no due time.
-    pub untouched: bool,
+    /// What the row on disk is known to be; a narrower write may then do.
+    pub row: RowKnown,
+}
+
+/// What the turn knows of the row it writes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowKnown {
+    #[default]
+    Nothing,
+    /// Still as it was inserted: pending, with no session and no due time.
+    Untouched,
+    /// A parent that waits for its children, and nothing but its end is new.
+    Parked,
+}
+
+/// The narrowest statement that writes a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Narrow {
+    End,
+    Park,
+    EndParked,
 }
 
 impl StepWrite {
-    /// It ran once and completed, and nobody wrote its row in between.
-    pub fn is_plain_end(&self) -> bool {
+    /// The usual ends of a step that did not fail, and nothing else to say.
+    pub fn narrow(&self) -> Option<Narrow> {
         let (s, d) = (&self.step, &self.detail);
-        self.untouched
-            && s.state == State::Completed
-            && s.reason.is_none()
-            && (s.failed_attempts, s.lost_attempts, s.polls) == (0, 0, 0)
-            && *d == Detail { response: d.response.clone(), ..Detail::default() }
+        let plain = s.reason.is_none() && (s.failed_attempts, s.lost_attempts, s.polls) == (0, 0, 0);
+        let only_response = *d == Detail { response: d.response.clone(), ..Detail::default() };
+        if !plain || !only_response {
+            return None;
+        }
+        match (self.row, s.state) {
+            (RowKnown::Untouched, State::Completed) => Some(Narrow::End),
+            (RowKnown::Untouched, State::Running) if s.parked => Some(Narrow::Park),
+            (RowKnown::Parked, State::Completed) if d.response.is_none() => Some(Narrow::EndParked),
+            _ => None,
+        }
     }
 }
 

@@ -7,8 +7,8 @@ mod error;
 pub mod sqlite;
 
 pub use batch::{
-    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, SessionRow,
-    StepWrite, TallyKey, Tick,
+    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, RowKnown,
+    SessionRow, StepWrite, TallyKey, Tick,
 };
 pub use browse::{Filter, StepRow, Totals};
 pub use clock::{Clock, SimClock, SystemClock};

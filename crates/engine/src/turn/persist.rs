@@ -5,7 +5,7 @@ use super::node::{Node, Turn};
 use model::{Detail, Event, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
 use std::collections::{BTreeMap, HashMap};
-use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, StepWrite, TallyKey};
+use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey};
 
 impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
@@ -64,13 +64,19 @@ impl Node {
                 mine.push((step.id, step.attempt, untouched));
                 continue;
             }
-            let expected = change.before.map(|_| step.version);
-            let mut untouched = false;
+            let same_block = change.before.as_ref().is_some_and(|b| b.child_block == step.child_block);
+            let expected = change.before.as_ref().map(|_| step.version);
+            // A parent that waited and now ends: its row says all but that.
+            let parked =
+                change.before.as_ref().is_some_and(|b| b.parked && b.child_block == step.child_block);
+            let mut row = if parked { RowKnown::Parked } else { RowKnown::Nothing };
             if let Some(version) = expected {
-                untouched = self.book.settle(step.id);
+                if self.book.settle(step.id) && same_block {
+                    row = RowKnown::Untouched;
+                }
                 self.board.set_version(step.id, version + 1);
             }
-            batch.steps.push(StepWrite { step, expected, detail: change.detail, untouched });
+            batch.steps.push(StepWrite { step, expected, detail: change.detail, row });
         }
         for ((session, tick), pairs) in claims {
             let id = self.book.next_id();

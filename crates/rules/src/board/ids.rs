@@ -13,8 +13,8 @@ impl Hasher for LastBytes {
     }
     fn write(&mut self, bytes: &[u8]) {
         if let Some(last) = bytes.last_chunk::<8>() {
-            // Ids made for tests differ only in their low bits; the map looks at the high ones too.
-            self.0 = u64::from_le_bytes(*last).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            // The very last bytes vary most, and a map looks at the lowest and the highest bits of a hash.
+            self.0 = u64::from_be_bytes(*last).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
     }
     fn write_usize(&mut self, _: usize) {}

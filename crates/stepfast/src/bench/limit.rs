@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use store::sqlite::{Holder, SqliteStore};
-use store::{Batch, ClaimLog, Clock, Lease, NodeRow, StepWrite, Store, SystemClock, TallyKey};
+use store::{Batch, ClaimLog, Clock, Lease, NodeRow, RowKnown, StepWrite, Store, SystemClock, TallyKey};
 
 /// Steps of one commit, as many as a turn takes at its best.
 const BATCH: usize = 500;
@@ -60,7 +60,7 @@ fn own_table(path: &Path, n: usize) -> Result<(f64, f64)> {
                 step: s.clone(),
                 expected: None,
                 detail: Default::default(),
-                untouched: false,
+                row: RowKnown::Nothing,
             })
             .collect();
         commit(&mut store, batch)?;
@@ -145,7 +145,7 @@ fn drain(
                 expected: Some(step.version),
                 step,
                 detail: Default::default(),
-                untouched: true,
+                row: RowKnown::Untouched,
             })
             .collect();
         if claim > 0 {

@@ -1,15 +1,15 @@
 //! Carries out one batch in one transaction: verify, write each row once, commit.
 
-use super::{rows, statements as sql};
+use super::{rows, statements as sql, steps};
 use crate::batch::{Alert, Attempt, AuditEntry, ClaimLog, GroupWrite, SessionRow};
-use crate::{Batch, BlockWrite, Result, StepWrite, StoreError, Tick};
-use model::{Backoff, Block, Breaker, Timestamp};
+use crate::{Batch, BlockWrite, Result, StoreError, Tick};
+use model::{Block, Breaker, Timestamp};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 pub fn commit(connection: &mut Connection, batch: &Batch) -> Result<()> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     verify(&tx, batch)?;
-    write_steps(&tx, &batch.steps)?;
+    steps::write(&tx, &batch.steps)?;
     write_blocks(&tx, &batch.blocks)?;
     write_claims(&tx, batch)?;
     for (key, delta) in batch.tallies.iter().filter(|(_, delta)| *delta != 0) {
@@ -69,104 +69,8 @@ pub fn global_breaker(connection: &Connection) -> Result<Breaker> {
     text.map_or(Ok(Breaker::default()), |text| read_breaker(&text))
 }
 
-fn micros(t: Option<Timestamp>) -> Option<i64> {
+pub fn micros(t: Option<Timestamp>) -> Option<i64> {
     t.map(|t| t.0)
-}
-
-fn write_steps(tx: &Connection, steps: &[StepWrite]) -> Result<()> {
-    let mut insert = tx.prepare_cached(sql::INSERT_STEP)?;
-    let mut update = tx.prepare_cached(sql::WRITE_STEP)?;
-    let mut end = tx.prepare_cached(sql::END_STEP)?;
-    for write in steps {
-        let StepWrite { step: s, expected, detail: d, .. } = write;
-        let Some(expected) = expected else {
-            let usual = Backoff::default();
-            let backoff = (s.backoff != usual).then_some(&s.backoff);
-            insert.execute(params![
-                s.id.bytes(),
-                s.dispatch_group.as_str(),
-                &*s.queue,
-                &*s.action,
-                s.priority.word(),
-                s.kind.word(),
-                s.place.as_ref().map(|p| p.block.bytes()),
-                s.index(),
-                s.child_block.as_ref().map(|b| b.bytes()),
-                s.state.word(),
-                s.reason.map(|r| r.word()),
-                micros(s.wake_at),
-                s.attempt,
-                s.max_attempts,
-                backoff.map(|b| b.delay.as_micros() as i64),
-                backoff.map(|b| b.factor),
-                backoff.map(|b| b.max_delay.as_micros() as i64),
-                s.session.as_ref().map(|x| x.bytes()),
-                s.host.as_deref(),
-                s.tick,
-                s.version as i64,
-                s.created_at.0,
-                micros(s.dispatched_at),
-                micros(s.started_at),
-                micros(s.completed_at),
-                &*s.arguments,
-                d.note.as_deref(),
-                d.step_key.as_deref(),
-                d.label.as_deref(),
-                d.relatable_type.as_deref(),
-                d.relatable_id.as_deref(),
-                s.parked,
-                d.response.as_deref()
-            ])?;
-            continue;
-        };
-        let changed = if write.is_plain_end() {
-            end.execute(params![
-                s.attempt,
-                s.host.as_deref(),
-                s.tick,
-                micros(s.dispatched_at),
-                micros(s.started_at),
-                micros(s.completed_at),
-                d.response.as_deref(),
-                s.id.bytes(),
-                *expected as i64
-            ])?
-        } else {
-            update.execute(params![
-                s.state.word(),
-                s.reason.map(|r| r.word()),
-                s.parked,
-                s.throttled,
-                micros(s.wake_at),
-                s.attempt,
-                s.failed_attempts,
-                s.lost_attempts,
-                s.polls,
-                s.priority.word(),
-                s.child_block.as_ref().map(|b| b.bytes()),
-                s.session.as_ref().map(|x| x.bytes()),
-                s.host.as_deref(),
-                s.tick,
-                micros(s.dispatched_at),
-                micros(s.started_at),
-                micros(s.completed_at),
-                d.response.as_deref(),
-                d.error_message.as_deref(),
-                d.error_stack_trace.as_deref(),
-                d.note.as_deref(),
-                d.superseded_by.as_ref().map(|x| x.bytes()),
-                d.was_throttled,
-                d.was_notified,
-                d.late_reports.unwrap_or(0),
-                s.id.bytes(),
-                *expected as i64
-            ])?
-        };
-        if changed != 1 {
-            return Err(StoreError::Lost { what: format!("step {}", s.id) });
-        }
-    }
-    Ok(())
 }
 
 fn write_blocks(tx: &Connection, blocks: &[BlockWrite]) -> Result<()> {

@@ -11,6 +11,7 @@ mod read;
 mod retention;
 mod rows;
 mod statements;
+mod steps;
 mod writer;
 
 pub use browse::Browse;

@@ -3,6 +3,8 @@
 pub const INSERT_STEP: &str = include_str!("../../sql/portable/insert_step.sql");
 pub const WRITE_STEP: &str = include_str!("../../sql/portable/write_step.sql");
 pub const END_STEP: &str = include_str!("../../sql/portable/end_step.sql");
+pub const PARK_STEP: &str = include_str!("../../sql/portable/park_step.sql");
+pub const END_PARKED: &str = include_str!("../../sql/portable/end_parked.sql");
 pub const INSERT_BLOCK: &str = include_str!("../../sql/portable/insert_block.sql");
 pub const WRITE_BLOCK: &str = include_str!("../../sql/portable/write_block.sql");
 pub const ADD_TALLY: &str = include_str!("../../sql/portable/add_tally.sql");
@@ -42,6 +44,8 @@ mod tests {
             INSERT_STEP,
             WRITE_STEP,
             END_STEP,
+            PARK_STEP,
+            END_PARKED,
             INSERT_BLOCK,
             WRITE_BLOCK,
             ADD_TALLY,

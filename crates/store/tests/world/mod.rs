@@ -215,7 +215,12 @@ impl World {
                 batch.claims_done.extend(self.logged.remove(&step.id));
                 self.board.set_version(step.id, version + 1);
             }
-            batch.steps.push(StepWrite { step, expected, detail: change.detail, untouched: false });
+            batch.steps.push(StepWrite {
+                step,
+                expected,
+                detail: change.detail,
+                row: stepfast_store::RowKnown::Nothing,
+            });
         }
         for (block, change) in changes.blocks {
             let expected = change.before.map(|_| block.version);
