@@ -7,6 +7,9 @@ use rules::settle::Mode;
 use store::StoreError;
 use tokio::sync::{mpsc, oneshot};
 
+/// Something to do with the store between two turns.
+pub type StoreWork = Box<dyn FnOnce(&mut dyn store::Store) + Send>;
+
 pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 
 /// A step that now exists.
@@ -108,7 +111,7 @@ pub enum Request {
         outcome: Result<(), StoreError>,
     },
     /// Run something against the store between turns.
-    Store(Box<dyn FnOnce(&mut dyn store::Store) + Send>),
+    Store(StoreWork),
     Stop {
         reply: Reply<()>,
     },

@@ -6,7 +6,7 @@ use super::refill::{Commits, Sources};
 use super::sessions::Sessions;
 use super::ticks::{Ticks, TurnFigures};
 use super::timers::Timers;
-use crate::request::{Dispatch, Handed, Reply, Request, TickReport};
+use crate::request::{Dispatch, Handed, Reply, Request, StoreWork, TickReport};
 use crate::{Config, EngineError, Ids, Stopwatch};
 use model::{Block, BlockId, Breaker, Claim, DispatchGroup, SessionId, Step, StepId, Timestamp, limits};
 use rules::board::Board;
@@ -168,7 +168,7 @@ impl Node {
     pub fn is_by_hand(&self) -> bool {
         self.config.by_hand
     }
-    pub fn with_store(&mut self, work: Box<dyn FnOnce(&mut dyn Store) + Send>) {
+    pub fn with_store(&mut self, work: StoreWork) {
         work(&mut *self.store);
     }
     pub fn close(&mut self) {

@@ -2,10 +2,13 @@
 
 use super::act::Acts;
 use super::node::{Node, Turn};
-use model::{Detail, Event, State, Step, StepId, Timestamp, limits};
+use model::{Detail, Event, SessionId, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
 use std::collections::{BTreeMap, HashMap};
 use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey};
+
+/// Steps claimed by one session, with the attempt and whether the row is as it was inserted.
+type Claimed = Vec<(StepId, u32, bool)>;
 
 impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
@@ -52,7 +55,7 @@ impl Node {
     }
 
     fn write_steps(&mut self, batch: &mut Batch, steps: Vec<(Step, StepChange)>, now: Timestamp) {
-        let mut claims: BTreeMap<(model::SessionId, i64), Vec<(StepId, u32, bool)>> = BTreeMap::new();
+        let mut claims: BTreeMap<(SessionId, i64), Claimed> = BTreeMap::new();
         for (step, change) in steps {
             let claimed = is_claim(&step, &change);
             if claimed && !batch.dispatching.contains(&step.dispatch_group) {
