@@ -128,6 +128,18 @@ fn a_backup_is_a_sound_copy() {
 }
 
 #[test]
+fn the_dispatcher_log_tells_a_tick_in_order() {
+    let home = Home::new();
+    home.ok(&["steps", "create", "--action", "noop", "--dispatch-group", "alpha"]);
+    let output = home.command(&["dispatch", "--once"]).env("RUST_LOG", "dispatcher=info").output().unwrap();
+    let log = common::text(&output.stderr);
+    let at = |words: &str| log.find(words).unwrap_or_else(|| panic!("{words} in {log}"));
+    let order =
+        ["[TICK START] Group: alpha", "[LOCK ACQUIRED]", "pick: 1 steps", "dispatch: 1 steps", "[TICK END]"];
+    assert!(order.map(at).is_sorted(), "{log}");
+}
+
+#[test]
 fn a_newer_database_is_refused() {
     let home = Home::new();
     home.ok(&["migrate"]);

@@ -1,0 +1,177 @@
+//! What operators rely on: queues, owned groups, the watchdog, ticks, and stopping in good order.
+
+use engine::{Config, Dispatch};
+use model::{DispatchGroup, Priority, State, limits};
+use rules::operator::Verb;
+use rules::settle::Mode;
+use serde_json::json;
+use std::time::Duration;
+use stepfast_testkit::Stage;
+
+#[tokio::test]
+async fn an_unknown_queue_falls_back_with_a_warning_on_the_step() {
+    let mut stage = Stage::new().await;
+    let ids = stage
+        .create(json!([{"action": "ok", "queue": "candels"}, {"action": "ok", "queue": "stage"},
+            {"action": "ok", "priority": "high"}, {"action": "ok", "priority": "high", "queue": "default"}]))
+        .await;
+    let queues: Vec<String> = ids.iter().map(|id| stage.step(*id).step.queue.to_string()).collect();
+    assert_eq!(queues, ["default", "stage", "priority", "default"], "the host's own name is a queue");
+    let note = stage.step(ids[0]).detail.note.unwrap();
+    assert!(note.contains("`candels` is not known"), "{note}");
+    stage.settle().await;
+    assert_eq!(stage.states(), "CCCC");
+}
+
+#[tokio::test]
+async fn children_inherit_high_priority() {
+    let mut stage = Stage::new().await;
+    stage
+        .create(json!([{"action": "ok", "priority": "high", "children": [
+            {"action": "ok", "step_key": "child", "children": [{"action": "ok", "step_key": "grandchild"}]}]}]))
+        .await;
+    for key in ["child", "grandchild"] {
+        let step = stage.by_key(key).step;
+        assert_eq!((step.priority, &*step.queue), (Priority::High, "priority"), "{key}");
+    }
+    stage.settle().await;
+    assert_eq!(stage.states(), "CCC");
+}
+
+#[tokio::test]
+async fn a_node_decides_only_for_the_groups_it_owns() {
+    let owned = vec![DispatchGroup::new("alpha")];
+    let mut stage =
+        Stage::with(Config { by_hand: true, owned, host: "stage".into(), ..Config::default() }).await;
+    let ids = stage
+        .create(
+            json!([{"action": "ok", "dispatch_group": "alpha"}, {"action": "ok", "dispatch_group": "beta"}]),
+        )
+        .await;
+    stage.settle().await;
+    assert_eq!(stage.states(), "CP");
+    let browse = stage.browse();
+    let around = browse.circumstances(store::Clock::now(&stage.clock)).unwrap();
+    let why = browse.why(&stage.step(ids[1]), &around).unwrap();
+    assert!(
+        why.iter().any(|w| w.to_string().contains("no node decides for dispatch group `beta`")),
+        "{why:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_group_without_progress_is_told_and_untold() {
+    let mut stage = Stage::new().await;
+    let stuck = stage.create(json!([{"action": "nobody runs this", "dispatch_group": "alpha"}])).await[0];
+    // Work that waits by design does not count: due later, and throttled.
+    stage.create(json!([{"action": "ok", "dispatch_group": "beta", "delay_ms": 7_200_000}])).await;
+    stage.create(json!([{"action": "throttle", "dispatch_group": "gamma"}])).await;
+    for _ in 0..12 {
+        stage.settle().await;
+        stage.advance(Duration::from_secs(61)).await;
+    }
+    stage.create(json!([{"action": "nobody runs this", "dispatch_group": "delta"}])).await;
+    stage.decide(Mode::FixedPoint).await;
+    let told: Vec<String> = stage.browse().alerts().unwrap().into_iter().map(|(_, a)| a.entity_id).collect();
+    assert_eq!(told, ["alpha"], "fresh work in delta does not count either");
+    stage.operate(stuck, Some(Verb::Cancel)).await.unwrap();
+    stage.advance(Duration::from_secs(61)).await;
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(stage.browse().alerts().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_tick_is_on_record_with_its_phases_and_its_group() {
+    let mut stage = Stage::new().await;
+    let id = stage
+        .create(json!([{"action": "ok", "dispatch_group": "alpha", "children": [
+            {"action": "fail"}, {"action": "ok", "index": 2}]}]))
+        .await[0];
+    stage.settle().await;
+    let ticks = stage.browse().ticks(Some("alpha"), 100).unwrap();
+    let acted: Vec<&str> = ticks.iter().flat_map(|t| t.phases.iter().map(|(p, _, _)| p.as_str())).collect();
+    for phase in ["pick", "dispatch", "cancel_later_indexes", "fail_parents"] {
+        assert!(acted.contains(&phase), "{phase} in {acted:?}");
+    }
+    let group =
+        stage.browse().groups().unwrap().into_iter().find(|g| g.dispatch_group.as_str() == "alpha").unwrap();
+    assert_eq!(group.current_tick, Some(ticks[0].id));
+    assert!(group.last_tick_completed_at.is_some());
+    assert!(stage.step(id).step.tick.is_some_and(|tick| ticks.iter().any(|t| t.id == tick)));
+}
+
+#[tokio::test]
+async fn a_session_that_leaves_gives_back_at_no_cost() {
+    let mut stage = Stage::new().await;
+    let id = stage.create(json!([{"action": "hold", "max_attempts": 1}])).await[0];
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(stage.states(), "R");
+    stage.engine.end_session(stage.session.id).await.unwrap();
+    let step = stage.step(id).step;
+    assert_eq!(
+        (step.state, step.attempt, step.failed_attempts, step.lost_attempts),
+        (State::Pending, 1, 0, 0),
+        "the fence rises, no budget is used"
+    );
+}
+
+#[tokio::test]
+async fn children_of_a_running_parent_wait_until_it_returned() {
+    let mut stage = Stage::new().await;
+    let parent = stage.create(json!([{"action": "hold"}])).await[0];
+    stage.decide(Mode::FixedPoint).await;
+    stage.create(json!([{"action": "ok", "parent_step_id": parent}])).await;
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(stage.states(), "RP");
+    let outcome = model::Outcome::Complete { response: None };
+    stage.report(stage.session.id, parent, 1, outcome).await;
+    stage.settle().await;
+    assert_eq!(stage.states(), "CC");
+}
+
+#[tokio::test]
+async fn children_travel_in_the_report() {
+    let mut stage = Stage::new().await;
+    let parent = stage.create(json!([{"action": "hold", "dispatch_group": "kappa"}])).await[0];
+    stage.decide(Mode::FixedPoint).await;
+    let children =
+        serde_json::from_value(json!([{"action": "ok"}, {"action": "fail"}, {"action": "ok"}])).unwrap();
+    let outcome = model::Outcome::Children { response: None, children, success: model::Success::Majority };
+    stage.report(stage.session.id, parent, 1, outcome).await;
+    stage.settle().await;
+    assert_eq!(stage.states(), "CCFC", "a majority is enough for this parent");
+    assert!(stage.groups().iter().all(|g| g.as_str() == "kappa"));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_a_failure_that_says_so() {
+    let mut stage = Stage::new().await;
+    let id = stage.create(json!([{"action": "hold"}])).await[0];
+    stage.decide(Mode::FixedPoint).await;
+    let response = Some(format!("\"{}\"", "x".repeat(limits::PAYLOAD_BYTES_MAX)));
+    stage.report(stage.session.id, id, 1, model::Outcome::Complete { response }).await;
+    let row = stage.step(id);
+    assert_eq!(row.step.state, State::Failed);
+    assert!(row.detail.error_message.unwrap().contains("store more elsewhere"));
+}
+
+#[tokio::test]
+async fn ten_thousand_steps_nobody_runs_stand_in_nobodys_way() {
+    let mut stage = Stage::new().await;
+    for _ in 0..10 {
+        let steps: Vec<_> =
+            (0..1_000).map(|_| json!({"action": "nobody runs this", "dispatch_group": "alpha"})).collect();
+        stage.create(json!(steps)).await;
+    }
+    let free = stage.create(json!([{"action": "ok", "dispatch_group": "alpha"}])).await[0];
+    for _ in 0..25 {
+        stage.engine.tick(Mode::FixedPoint, Dispatch::Yes, None).await.unwrap();
+        let handed = stage.handed();
+        if let [claim] = handed.as_slice() {
+            assert_eq!(claim.step, free);
+            stage.report(stage.session.id, free, 1, model::Outcome::Complete { response: None }).await;
+            return;
+        }
+    }
+    panic!("the free step was not dispatched");
+}
