@@ -80,11 +80,27 @@ impl Decider {
                 self.stop(&requests, reply);
                 return;
             }
-            let requests = std::mem::take(&mut self.waiting);
+            let requests = self.next_turn();
             if !requests.is_empty() || self.node.is_due() {
-                self.waiting = self.node.turn(requests, How::default());
+                let left = self.node.turn(requests, How::default());
+                left.into_iter().rev().for_each(|request| self.waiting.push_front(request));
             }
         }
+    }
+
+    /// As many requests as one turn should take. The rest is decided while this turn syncs, so that neither waits for
+    /// the other.
+    fn next_turn(&mut self) -> VecDeque<Request> {
+        let mut weight = 0;
+        let mut n = 0;
+        while let Some(request) = self.waiting.get(n)
+            && weight < limits::STEPS_PER_TURN
+        {
+            weight += request.weight();
+            n += 1;
+        }
+        let rest = self.waiting.split_off(n);
+        std::mem::replace(&mut self.waiting, rest)
     }
 
     /// Commits are noted at once; everything else waits for the next turn.

@@ -119,6 +119,17 @@ pub enum Request {
     Halt,
 }
 
+impl Request {
+    /// How many steps it concerns.
+    pub fn weight(&self) -> usize {
+        match self {
+            Request::Create { steps, .. } => steps.len(),
+            Request::Reports { reports, .. } => reports.len(),
+            _ => 1,
+        }
+    }
+}
+
 /// Work given to a session, numbered so that a heartbeat can say how far it has received.
 #[derive(Debug)]
 pub struct Handed {

@@ -16,6 +16,8 @@ pub const INDEX_MAX: u32 = 1_000_000;
 pub const SWEEP_PAGE: usize = 1_000;
 /// Steps handed to sessions in one turn.
 pub const PICKS_PER_TURN_MAX: usize = 500;
+/// Steps that requests of one turn concern, as a rule; the rest is decided while that turn syncs.
+pub const STEPS_PER_TURN: usize = 500;
 /// Requests taken into one turn.
 pub const REQUESTS_PER_TURN_MAX: usize = 4_096;
 /// Ready steps read ahead for one queue and action of a dispatch group.

@@ -21,8 +21,8 @@ const BEAT_EVERY: Duration = Duration::from_secs(4);
 /// Wait before a report that was not stored is sent again.
 const SEND_AGAIN: Duration = Duration::from_millis(200);
 /// Reports on their way at once; while they sync, others gather into the next.
-const REPORTS_AHEAD: usize = 3;
-const REPORTS_AT_ONCE: usize = 1_000;
+const REPORTS_AHEAD: usize = 8;
+const REPORTS_AT_ONCE: usize = 250;
 
 #[derive(Clone, Debug)]
 pub struct RunnerConfig {

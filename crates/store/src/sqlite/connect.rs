@@ -41,7 +41,7 @@ pub fn open(path: &Path, mode: OpenMode) -> Result<Connection> {
              pragma foreign_keys = on;
              pragma wal_autocheckpoint = 4000;
              pragma journal_size_limit = 67108864;
-             pragma cache_size = -16000;",
+             pragma cache_size = -64000;",
         )?;
     } else {
         connection.execute_batch("pragma query_only = on; pragma cache_size = -8000;")?;
