@@ -9,7 +9,7 @@ use rules::settle::Mode;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use store::Store;
 
@@ -30,7 +30,7 @@ impl Decider {
     pub fn new(
         store: Box<dyn Store>,
         config: Config,
-        inbox: SyncSender<Request>,
+        inbox: Sender<Request>,
         healthy: Arc<AtomicBool>,
     ) -> Result<Decider, EngineError> {
         Ok(Decider {
@@ -113,6 +113,10 @@ impl Decider {
                 self.node.committed(turn, outcome);
             }
             Request::Store(work) => self.node.with_store(work),
+            Request::Heartbeat { session, .. } => {
+                self.node.heard(session);
+                self.waiting.push_back(request);
+            }
             other => self.waiting.push_back(other),
         }
     }

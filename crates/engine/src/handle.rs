@@ -20,7 +20,8 @@ type Result<T> = std::result::Result<T, EngineError>;
 
 #[derive(Clone)]
 pub struct Engine {
-    inbox: std::sync::mpsc::SyncSender<Request>,
+    /// Every sender waits for its answer, so the callers bound it; a bound of its own could make the writer wait for the decider.
+    inbox: std::sync::mpsc::Sender<Request>,
     healthy: Arc<AtomicBool>,
 }
 
@@ -46,7 +47,7 @@ pub struct SessionHandle {
 impl Engine {
     /// Take the leases, bring back what a dead process left, and start deciding.
     pub fn start(store: Box<dyn Store>, config: Config) -> Result<(Engine, EngineThread)> {
-        let (inbox, requests) = std::sync::mpsc::sync_channel(model::limits::REQUESTS_PER_TURN_MAX * 4);
+        let (inbox, requests) = std::sync::mpsc::channel();
         let healthy = Arc::new(AtomicBool::new(true));
         let mut decider = Decider::new(store, config, inbox.clone(), healthy.clone())?;
         let thread = std::thread::Builder::new()
@@ -69,7 +70,9 @@ impl Engine {
     async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         self.send(request(reply))?;
-        answer.await.unwrap_or(Err(EngineError::Stopping))
+        // No answer means that the turn was dropped before it came to this request.
+        let dropped = || StoreError::Lost { what: "the turn".into() };
+        answer.await.unwrap_or_else(|_| Err(EngineError::Unavailable(dropped())))
     }
 
     pub async fn create(&self, steps: Vec<NewStep>) -> Result<Vec<Created>> {

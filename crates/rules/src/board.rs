@@ -344,6 +344,12 @@ impl Board {
         }
     }
 
+    /// Put every step in hand where the pick finds it.
+    pub fn refresh_all(&mut self) {
+        let ids: Vec<StepId> = self.steps.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.refresh_window(id));
+    }
+
     /// Put a step where the pick finds it, or take it away from there.
     pub fn refresh_window(&mut self, id: StepId) {
         let Some(entry) = self.steps.get(&id) else { return };
@@ -453,6 +459,7 @@ impl Board {
                     && entry.before.is_none()
                     && entry.block.is_at_rest()
                     && !entry.block.touched
+                    && self.kin.get(id).is_none_or(BTreeSet::is_empty)
                 {
                     self.blocks.remove(id);
                     self.kin.remove(id);

@@ -93,6 +93,8 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     /// Make sure of the dispatch groups and take their leases; refused while another node lives.
     fn lease(&mut self, node: &NodeRow, groups: &[DispatchGroup], all: &[DispatchGroup]) -> Result<Lease>;
     fn recover(&mut self, lease: &Lease) -> Result<Found>;
+    /// Blocks of these groups that have not come to rest.
+    fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>>;
     /// Ready steps that stand alone, oldest first, behind a cursor.
     fn ready(
         &mut self,

@@ -175,3 +175,36 @@ async fn ten_thousand_steps_nobody_runs_stand_in_nobodys_way() {
     }
     panic!("the free step was not dispatched");
 }
+
+/// Found in review: the late report of an old attempt took the new one from its session, and nobody looked for it again.
+#[tokio::test]
+async fn a_late_report_leaves_the_newer_attempt_with_its_session() {
+    let mut stage = Stage::new().await;
+    let id = stage.create(json!([{"action": "hold"}])).await[0];
+    stage.decide(Mode::FixedPoint).await;
+    stage.engine.heartbeat(stage.session.id, u64::MAX, Vec::new()).await.unwrap();
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(stage.step(id).step.attempt, 2);
+    let late = model::Outcome::Complete { response: None };
+    assert_eq!(stage.report(stage.session.id, id, 1, late).await, engine::ReportAnswer::Late);
+    let revoked = stage.engine.heartbeat(stage.session.id, u64::MAX, vec![(id, 2)]).await.unwrap();
+    assert_eq!(revoked, Vec::new(), "the second attempt is still held");
+    let done = model::Outcome::Complete { response: None };
+    assert_eq!(stage.report(stage.session.id, id, 2, done).await, engine::ReportAnswer::Applied);
+}
+
+#[tokio::test]
+async fn two_retries_of_siblings_at_once_remake_what_was_cut_off_once() {
+    let mut stage = Stage::new().await;
+    let block = "0199c0de-0000-7000-8000-000000000009";
+    let ids = stage
+        .create(json!([{"action": "fail", "block_id": block, "index": 1}, {"action": "fail", "block_id": block, "index": 1},
+            {"action": "ok", "block_id": block, "index": 2}]))
+        .await;
+    stage.settle().await;
+    assert_eq!(stage.states(), "FFX");
+    let (first, second) = tokio::join!(stage.operate(ids[0], None), stage.operate(ids[1], None));
+    assert_eq!((first, second), (Ok(State::Superseded), Ok(State::Superseded)));
+    stage.settle().await;
+    assert_eq!(stage.states(), "UUUFXF", "one new step for each, and they fail the same way");
+}

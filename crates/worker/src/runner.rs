@@ -8,7 +8,7 @@ use engine::{Engine, EngineError, ReportAnswer, SessionHandle};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use model::{Claim, Failure, Name, Outcome, Report, SessionOffer, StepId, limits};
+use model::{Claim, Failure, Name, Outcome, Report, SessionId, SessionOffer, StepId, limits};
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -65,7 +65,8 @@ impl Runner {
     }
 }
 
-type Finished = (StepId, u32, Outcome);
+/// What came of one attempt, under the session that was given it.
+type Finished = (SessionId, StepId, u32, Outcome);
 type Sent = (Vec<Report>, Result<Vec<ReportAnswer>, EngineError>);
 
 struct Desk {
@@ -123,24 +124,23 @@ impl Desk {
 
     fn begin(&mut self, claim: Claim) {
         debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
-        let (step, attempt, done) = (claim.step, claim.attempt, self.done.clone());
+        let (session, step, attempt, done) = (self.session.id, claim.step, claim.attempt, self.done.clone());
         let Some(job) = self.registry.find(&claim.action) else {
             let failure =
                 Failure { message: format!("this worker has no action `{}`", claim.action), trace: None };
-            let _ = done.send((step, attempt, Outcome::Fail { failure, notify: true }));
+            let _ = done.send((session, step, attempt, Outcome::Fail { failure, notify: true }));
             return;
         };
         let task = tokio::spawn(async move {
             let outcome = AssertUnwindSafe(async { job.run(claim).await }).catch_unwind().await;
             let outcome = outcome.unwrap_or_else(|panic| panicked(&*panic));
-            let _ = done.send((step, attempt, outcome));
+            let _ = done.send((session, step, attempt, outcome));
         });
         self.running.insert(step, (attempt, task.abort_handle()));
     }
 
     fn note(&mut self, finished: impl Iterator<Item = Finished>) {
-        let session = self.session.id;
-        for (step, attempt, outcome) in finished {
+        for (session, step, attempt, outcome) in finished {
             if self.running.get(&step).is_some_and(|(a, _)| *a == attempt) {
                 self.running.remove(&step);
             }
@@ -217,14 +217,17 @@ impl Desk {
         let _ = self.engine.pause_session(self.session.id).await;
         // What was handed out before the pause is run, not given back.
         while let Ok(handed) = self.session.work.try_recv() {
+            self.received = handed.number;
             handed.claims.into_iter().for_each(|claim| self.begin(claim));
         }
         let end = tokio::time::sleep(grace);
         tokio::pin!(end);
+        let mut beat = tokio::time::interval(BEAT_EVERY);
         let mut finished = Vec::new();
         while !self.running.is_empty() || !self.on_the_way.is_empty() || !self.unsent.is_empty() {
             tokio::select! {
                 _ = &mut end => break,
+                _ = beat.tick() => self.beat().await,
                 Some(sent) = self.on_the_way.next(), if !self.on_the_way.is_empty() => self.sent(sent).await,
                 n = self.finished.recv_many(&mut finished, REPORTS_AT_ONCE) => {
                     if n > 0 {

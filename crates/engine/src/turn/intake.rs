@@ -26,7 +26,7 @@ impl Node {
                 let id = self.ids.session(now);
                 self.sessions.join(id, offer, hand, now);
                 self.put_session(turn, id, None);
-                self.want();
+                self.want()?;
                 turn.acts.reply(reply, id);
                 Ok(())
             }
@@ -171,7 +171,7 @@ impl Node {
         let admitted = self.sources.admits(&step, &self.board);
         let wanted = self.board.windows.is_wanted(&step.queue, &step.action);
         if let Some(at) = step.wake_at {
-            self.timers.set(at, step.id);
+            self.timers.set(self.board.now, at, step.id);
         }
         let id = step.id;
         if admitted && wanted {
@@ -199,7 +199,7 @@ impl Node {
     }
 
     fn report(&mut self, turn: &mut Turn, mut report: Report, now: Timestamp) -> Result<ReportAnswer> {
-        self.sessions.took_back(report.session, report.step);
+        self.sessions.took_back(report.session, report.step, Some(report.attempt));
         if !self.bring(report.step)? {
             return Ok(ReportAnswer::Late);
         }
@@ -232,7 +232,7 @@ impl Node {
                     }
                 }
                 if let Some(at) = self.board.step(report.step).and_then(|s| s.wake_at) {
-                    self.timers.set(at, report.step);
+                    self.timers.set(now, at, report.step);
                 }
                 Ok(ReportAnswer::Applied)
             }
@@ -359,7 +359,7 @@ impl Node {
                 self.put_session(turn, session, Some(now));
                 self.sessions.remove(session);
             }
-            self.want();
+            self.want()?;
         }
         turn.acts.reply(reply, ());
         Ok(())
@@ -367,7 +367,7 @@ impl Node {
 
     /// A step comes back from a session that stops in good order, at no cost.
     fn give_back(&mut self, session: SessionId, id: StepId) -> Result<()> {
-        self.sessions.took_back(session, id);
+        self.sessions.took_back(session, id, None);
         if self.bring(id)? && self.board.step(id).is_some_and(|s| s.is_held() && s.session == Some(session)) {
             let given = model::Move::new(id, model::Event::GivenBack);
             self.board
@@ -391,12 +391,18 @@ impl Node {
     }
 
     /// Windows follow what sessions offer; a new offer makes everything on disk worth another look.
-    pub(super) fn want(&mut self) {
+    pub(super) fn want(&mut self) -> Result<()> {
         if self.board.windows.want(self.sessions.wanted()) {
             self.sources.restart();
             self.timers.restart();
+            for block in self.store.open_blocks(&self.lease)? {
+                self.board.load_block(block);
+            }
             self.reopen_blocks();
+            // What is not durable yet cannot be read again, but it is in hand.
+            self.board.refresh_all();
         }
+        Ok(())
     }
 }
 

@@ -66,14 +66,14 @@ impl Node {
             }
             self.put_session(turn, session, Some(now));
             self.sessions.remove(session);
-            self.want();
+            self.want()?;
         }
         Ok(())
     }
 
     /// A step is lost with its session.
     pub(super) fn take_back(&mut self, _turn: &mut Turn, session: SessionId, id: StepId) -> Result<()> {
-        self.sessions.took_back(session, id);
+        self.sessions.took_back(session, id, None);
         if !self.bring(id)? {
             return Ok(());
         }

@@ -16,7 +16,7 @@ use rules::settle::{Mode, Settled, Snapshot, leave, load_summary, settle};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 use store::{Alert, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, Store, StoreError};
 use tracing::{error, warn};
@@ -75,7 +75,9 @@ pub struct Node {
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
     pub(super) alerted: BTreeSet<DispatchGroup>,
     outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
-    inbox: SyncSender<Request>,
+    /// Answers of turns that wrote nothing, and the turn they rest on.
+    hanging: Vec<(u64, Acts)>,
+    inbox: Sender<Request>,
     healthy: Arc<AtomicBool>,
     down: bool,
     /// This turn is the last.
@@ -111,7 +113,7 @@ impl Node {
     pub fn new(
         mut store: Box<dyn Store>,
         config: Config,
-        inbox: SyncSender<Request>,
+        inbox: Sender<Request>,
         healthy: Arc<AtomicBool>,
     ) -> std::result::Result<Node, EngineError> {
         let ids = Ids::default();
@@ -148,6 +150,7 @@ impl Node {
             last_end: config.owned.iter().map(|g| (g.clone(), now)).collect(),
             alerted: Default::default(),
             outstanding: VecDeque::new(),
+            hanging: Vec::new(),
             inbox,
             healthy,
             down: false,
@@ -170,6 +173,10 @@ impl Node {
     }
     pub fn with_store(&mut self, work: StoreWork) {
         work(&mut *self.store);
+    }
+    pub fn heard(&mut self, session: SessionId) {
+        let now = self.store.now();
+        self.sessions.heard(session, now);
     }
     pub fn close(&mut self) {
         self.closing = true;
@@ -319,7 +326,8 @@ impl Node {
         }
         let groups: Vec<DispatchGroup> = self.lease.groups.iter().map(|(g, _)| g.clone()).collect();
         let at = Commits { durable: self.durable };
-        self.sources.refill(&mut self.board, &mut *self.store, &groups, at)
+        self.again |= self.sources.refill(&mut self.board, &mut *self.store, &groups, at)?;
+        Ok(())
     }
 
     fn hand_out(&mut self, turn: &mut Turn, how: &How, now: Timestamp) -> Vec<DispatchGroup> {
@@ -368,7 +376,11 @@ impl Node {
     fn commit(&mut self, turn: Turn, now: Timestamp) {
         let (batch, acts, steps) = self.compose(turn, now);
         if batch.is_empty() {
-            acts.act(&Ok(()));
+            // It was decided on top of what is still syncing, so it is true only when that is.
+            match self.outstanding.back() {
+                Some((turn, _, _)) => self.hanging.push((*turn, acts)),
+                None => acts.act(&Ok(())),
+            }
             return;
         }
         let number = self.turn_number;
@@ -385,6 +397,9 @@ impl Node {
     }
 
     pub fn committed(&mut self, turn: u64, outcome: Result<()>) {
+        for (_, acts) in self.hanging.extract_if(.., |(on, _)| *on <= turn) {
+            acts.act(&outcome);
+        }
         if let Err(problem) = outcome {
             if !self.down {
                 error!(%problem, "a turn was not stored; nothing of it was acknowledged");
@@ -421,6 +436,7 @@ impl Node {
         self.store.reset();
         match self.recover() {
             Ok(()) => {
+                self.sessions.hear_all(self.store.now());
                 self.down = false;
                 self.again = true;
             }

@@ -67,7 +67,7 @@ impl Node {
         };
         self.board.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
         if let Some(session) = held_by {
-            self.sessions.took_back(session, operation.step);
+            self.sessions.took_back(session, operation.step, None);
         }
         Ok(Ok(None))
     }
@@ -88,9 +88,16 @@ impl Node {
         if let Err(refused) = operator::may_retry(&step, owner.as_ref(), children) {
             return Ok(Err(EngineError::refused(id, refused)));
         }
+        if step.block().and_then(|b| self.board.block(b)).is_some_and(|b| b.sweep.is_some()) {
+            let why = "its block is still being settled; try again in a moment".to_string();
+            return Ok(Err(EngineError::Refused { step: id, why }));
+        }
         let mut again = vec![step.clone()];
         if let Some(place) = step.place {
-            again.extend(self.store.cut_off(place.block, place.index, limits::STEPS_PER_CREATE_MAX)?);
+            let cut_off = self.store.cut_off(place.block, place.index, limits::STEPS_PER_CREATE_MAX)?;
+            // What is in hand is newer than the disk: another retry may have remade it in this very turn.
+            let still = |s: &Step| self.board.step(s.id).is_none_or(|s| s.state == State::Cancelled);
+            again.extend(cut_off.into_iter().filter(still));
         }
         if again.len() > limits::STEPS_PER_CREATE_MAX {
             let why = format!("more than {} steps were cut off behind it", limits::STEPS_PER_CREATE_MAX);

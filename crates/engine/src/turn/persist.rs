@@ -27,11 +27,13 @@ impl Node {
             if let Some(session) = change.before.as_ref().filter(|b| b.is_held()).and_then(|b| b.session)
                 && step.session != Some(session)
             {
-                self.sessions.took_back(session, step.id);
+                self.sessions.took_back(session, step.id, change.before.as_ref().map(|b| b.attempt));
             }
-            let back = change.before.is_some() && step.state == State::Pending && step.is_due(now);
-            if back && !self.board.windows.holds(step) {
-                self.sources.bring_back(step, self.turn_number);
+            if step.state == State::Pending && step.is_due(now) && !self.board.windows.holds(step) {
+                match change.before {
+                    Some(_) => self.sources.bring_back(step, self.turn_number),
+                    None => self.sources.spill(step, self.turn_number),
+                }
             }
         }
         self.write_steps(&mut batch, changes.steps, now);

@@ -42,7 +42,7 @@ impl Sources {
         for roots in self.roots.values_mut() {
             *roots = Roots { spilled_in: roots.spilled_in, back: roots.back, ..Roots::default() };
         }
-        self.openings.retain(|o| o.not_before > 0);
+        self.openings.iter_mut().for_each(|o| o.after = None);
     }
 
     /// Whether a new root may go straight into its window: only if nothing older waits on disk.
@@ -104,23 +104,24 @@ impl Sources {
                 .any(|((_, queue, _), r)| (!r.empty || r.back.is_some()) && wanted.contains(queue))
     }
 
+    /// True when there is more to read at once: a page may hold nothing that anyone takes.
     pub fn refill(
         &mut self,
         board: &mut Board,
         store: &mut dyn Store,
         groups: &[DispatchGroup],
         at: Commits,
-    ) -> Result<()> {
-        self.refill_openings(board, store, at)?;
+    ) -> Result<bool> {
+        let mut more = self.refill_openings(board, store, at)?;
         let queues = board.windows.wanted_queues();
         for group in groups {
             for queue in &queues {
                 for priority in [Priority::High, Priority::Normal] {
-                    self.refill_roots(board, store, (group, queue, priority), at)?;
+                    more |= self.refill_roots(board, store, (group, queue, priority), at)?;
                 }
             }
         }
-        Ok(())
+        Ok(more)
     }
 
     fn refill_roots(
@@ -129,7 +130,7 @@ impl Sources {
         store: &mut dyn Store,
         (group, queue, priority): (&DispatchGroup, &Name, Priority),
         at: Commits,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let roots = self.roots.entry((group.clone(), queue.clone(), priority)).or_default();
         if let Some((oldest, turn)) = roots.back
             && turn <= at.durable
@@ -140,14 +141,15 @@ impl Sources {
             roots.back = None;
         }
         if roots.empty || board.windows.len() >= limits::WINDOW_STEPS_MAX {
-            return Ok(());
+            return Ok(false);
         }
         let mine = |w: &&rules::board::Window| &w.key.dispatch_group == group && &w.key.queue == queue;
         let waiting: usize = board.windows.iter().filter(mine).map(|w| w.ready.len()).sum();
         if waiting >= limits::WINDOW_PAGE / 2 {
-            return Ok(());
+            return Ok(false);
         }
         let page = store.ready(group, queue, priority, roots.after, limits::WINDOW_PAGE)?;
+        let (full, before) = (page.len() == limits::WINDOW_PAGE, board.windows.len());
         if let Some(last) = page.last() {
             roots.after = Some(last.id);
         }
@@ -158,11 +160,12 @@ impl Sources {
                 board.load_step(step);
             }
         }
-        Ok(())
+        Ok(full && board.windows.len() == before)
     }
 
-    fn refill_openings(&mut self, board: &mut Board, store: &mut dyn Store, at: Commits) -> Result<()> {
+    fn refill_openings(&mut self, board: &mut Board, store: &mut dyn Store, at: Commits) -> Result<bool> {
         let mut left = self.openings.len();
+        let mut more = false;
         while left > 0 && board.windows.len() < limits::WINDOW_STEPS_MAX / 2 {
             left -= 1;
             let Some(mut opening) = self.openings.pop_front() else { break };
@@ -180,19 +183,20 @@ impl Sources {
                 continue;
             }
             let page = store.at_index(block, kind, index, opening.after, limits::WINDOW_PAGE)?;
-            let full = page.len() == limits::WINDOW_PAGE;
+            let (full, before) = (page.len() == limits::WINDOW_PAGE, board.windows.len());
             opening.after = page.last().map(|s| s.id).or(opening.after);
             for step in page {
                 if board.windows.is_wanted(&step.queue, &step.action) {
                     board.load_step(step);
                 }
             }
+            more |= full && board.windows.len() == before;
             // A step spilled by a turn that is not durable yet cannot be seen; look again when it is.
             if full || opening.spilled_in > at.durable {
                 self.openings.push_back(opening);
             }
         }
-        Ok(())
+        Ok(more)
     }
 }
 

@@ -48,11 +48,24 @@ impl Sessions {
             live.session.held = live.held.len();
         }
     }
-    pub fn took_back(&mut self, id: SessionId, step: StepId) {
-        if let Some(live) = self.live.get_mut(&id) {
+    /// A session holds a step no more; with an attempt, only if it is that one it holds.
+    pub fn took_back(&mut self, id: SessionId, step: StepId, attempt: Option<u32>) {
+        if let Some(live) = self.live.get_mut(&id)
+            && live.held.get(&step).is_some_and(|(held, _)| attempt.is_none_or(|a| a == *held))
+        {
             live.held.remove(&step);
             live.session.held = live.held.len();
         }
+    }
+    /// It was heard of; a session is not lost while its word waits for a turn.
+    pub fn heard(&mut self, id: SessionId, now: Timestamp) {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.session.lease_ends_at = live.session.lease_ends_at.max(now + limits::SESSION_LEASE);
+        }
+    }
+    /// Nobody could be heard while the store was away.
+    pub fn hear_all(&mut self, now: Timestamp) {
+        self.live.keys().copied().collect::<Vec<_>>().into_iter().for_each(|id| self.heard(id, now));
     }
     pub fn forget_held(&mut self) {
         for live in self.live.values_mut() {
@@ -60,22 +73,27 @@ impl Sessions {
             live.session.held = 0;
         }
     }
+    /// Sessions that take work; one whose other end is gone takes none.
+    fn takers(&self) -> impl Iterator<Item = &Live> {
+        self.live.values().filter(|l| !l.leaving && !l.hand.is_closed())
+    }
     /// Sessions that can take work now.
     pub fn open(&self) -> Vec<Session> {
-        self.live.values().filter(|l| !l.leaving && l.session.free() > 0).map(|l| l.session.clone()).collect()
+        self.takers().filter(|l| l.session.free() > 0).map(|l| l.session.clone()).collect()
     }
     pub fn free(&self) -> usize {
-        self.live.values().filter(|l| !l.leaving).map(|l| l.session.free()).sum()
+        self.takers().map(|l| l.session.free()).sum()
     }
     /// Every queue and action that some session takes.
     pub fn wanted(&self) -> HashSet<(Name, Name)> {
-        let offers = self.live.values().filter(|l| !l.leaving).map(|l| &l.session.offer);
+        let offers = self.takers().map(|l| &l.session.offer);
         offers
             .flat_map(|o| o.queues.iter().flat_map(|q| o.actions.iter().map(|a| (q.clone(), a.clone()))))
             .collect()
     }
     pub fn lapsed(&self, now: Timestamp) -> Vec<SessionId> {
-        self.live.values().filter(|l| l.session.lease_ends_at <= now).map(|l| l.session.id).collect()
+        let gone = |l: &&Live| l.session.lease_ends_at <= now || l.hand.is_closed();
+        self.live.values().filter(gone).map(|l| l.session.id).collect()
     }
     pub fn next_lapse(&self) -> Option<Timestamp> {
         self.live.values().map(|l| l.session.lease_ends_at).min()

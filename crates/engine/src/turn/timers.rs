@@ -18,15 +18,16 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// A step will be due; remembered only if its time is within what has been read.
-    pub fn set(&mut self, at: Timestamp, step: StepId) {
-        if self.complete_to.is_some_and(|end| at <= end) || self.read_to.is_some_and(|(end, _)| at <= end) {
+    /// A step will be due. What is due soon is remembered, for its row may not be on disk when that is read ahead; what is
+    /// due later will be there by then. Twice in the heap does no harm.
+    pub fn set(&mut self, now: Timestamp, at: Timestamp, step: StepId) {
+        if at <= now + 2 * limits::TIMER_HORIZON {
             self.heap.push(Reverse((at, step)));
         }
     }
-    /// Read everything again from the start: someone now takes what nobody took.
+    /// Read everything again from the start: someone now takes what nobody took. What is not on disk yet stays in hand.
     pub fn restart(&mut self) {
-        *self = Timers::default();
+        (self.read_to, self.complete_to) = (None, None);
     }
     pub fn read_ahead(&mut self, store: &mut dyn Store, now: Timestamp) -> Result<()> {
         let fresh = self.complete_to.is_some_and(|end| end > now + limits::TIMER_HORIZON / 2);
@@ -56,7 +57,38 @@ impl Timers {
     }
     pub fn next_at(&self) -> Option<Timestamp> {
         let head = self.heap.peek().map(|Reverse((at, _))| *at);
-        let reread = self.complete_to.map(|end| end - limits::TIMER_HORIZON / 2);
+        // While the heap is full there is nothing to read; while a page is left, there is something to read now.
+        let reread = match self.heap.len() < PAGE {
+            true if self.read_to.is_some() => Some(Timestamp(0)),
+            true => self.complete_to.map(|end| end - limits::TIMER_HORIZON / 2),
+            false => None,
+        };
         head.into_iter().chain(reread).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Found in review: a wait decided in the turn that reads ahead was neither in the heap nor on disk yet.
+    #[test]
+    fn a_wait_that_is_not_on_disk_yet_is_remembered_across_a_restart() {
+        let (now, wait, step) = (Timestamp(1_000_000), Duration::from_secs(40), StepId::of(1));
+        let mut timers = Timers { complete_to: Some(now + Duration::from_secs(29)), ..Timers::default() };
+        timers.set(now, now + wait, step);
+        timers.restart();
+        assert_eq!(timers.pop_due(now + Duration::from_secs(39)), None);
+        assert_eq!(timers.pop_due(now + wait), Some((now + wait, step)));
+    }
+
+    #[test]
+    fn a_full_heap_asks_for_no_reading() {
+        let now = Timestamp(1_000_000);
+        let mut timers = Timers { complete_to: Some(now), ..Timers::default() };
+        let later = now + Duration::from_secs(20);
+        (0..PAGE as u64).for_each(|n| timers.set(now, later, StepId::of(n)));
+        assert_eq!(timers.next_at(), Some(later));
     }
 }

@@ -112,9 +112,7 @@ impl Store for SqliteStore {
             "select {columns} from steps where session_id is not null and state in ('dispatched', 'running')",
             [],
         )?;
-        for (group, _) in &lease.groups {
-            found.blocks.extend(open_blocks(&self.reader, group)?);
-        }
+        found.blocks = self.open_blocks(lease)?;
         found.tallies = read_tallies(&self.reader)?;
         let mut alerted = self.reader.prepare_cached(
             "select entity_id from alerts where closed_at is null and reason = 'group_no_progress'",
@@ -136,6 +134,14 @@ impl Store for SqliteStore {
         found.last_tick = highest("ticks")?;
         found.last_claim = highest("claims")?;
         Ok(found)
+    }
+
+    fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>> {
+        let mut blocks = Vec::new();
+        for (group, _) in &lease.groups {
+            blocks.extend(open_blocks(&self.reader, group)?);
+        }
+        Ok(blocks)
     }
 
     fn ready(
