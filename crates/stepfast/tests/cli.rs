@@ -101,6 +101,44 @@ fn drain_says_when_it_is_safe() {
 }
 
 #[test]
+fn one_group_can_be_ticked_and_drained_alone() {
+    let home = Home::new();
+    for group in ["alpha", "beta"] {
+        home.ok(&["steps", "create", "--action", "noop", "--dispatch-group", group]);
+    }
+    home.fails(3, &["dispatch", "--once", "--group", "omega"]);
+    home.ok(&["dispatch", "--once", "--group", "beta"]);
+    assert_eq!(home.states(), ["pending", "completed"]);
+    assert!(home.ok(&["drain", "--group", "alpha"]).contains("safe to restart"));
+    home.ok(&["dispatch", "--once"]);
+    assert_eq!(home.states(), ["pending", "completed"], "alpha is switched off");
+    home.ok(&["breaker", "on", "--group", "alpha"]);
+    home.ok(&["dispatch", "--once"]);
+    assert_eq!(home.states(), ["completed", "completed"]);
+    home.ok(&["check"]);
+}
+
+#[test]
+fn moves_by_hand_are_fenced_audited_and_previewed() {
+    let home = Home::new();
+    let id = home.ok(&["steps", "create", "--action", "noop"]);
+    let id = id.trim();
+    assert!(home.ok(&["steps", "skip", id, "--dry-run"]).contains("would move: pending -> skipped"));
+    assert_eq!(home.states(), ["pending"]);
+    home.ok(&["steps", "cancel", id, "--why", "not needed", "--by", "anna"]);
+    assert!(home.fails(3, &["steps", "complete", id]).contains("that is an end"));
+    let again = home.ok(&["steps", "retry", id, "--by", "anna"]);
+    assert!(again.contains("takes its place"), "{again}");
+    assert_eq!(home.states(), ["superseded", "pending"]);
+    let connection = rusqlite::Connection::open(home.db()).unwrap();
+    let told: i64 = connection
+        .query_row("select count(*) from audit where who = 'anna' and target like 'step %'", [], |r| r.get(0))
+        .unwrap();
+    assert_eq!(told, 2);
+    home.ok(&["check"]);
+}
+
+#[test]
 fn archive_and_purge_take_whole_settled_trees() {
     let home = Home::new();
     let server = home.serve(&[]);

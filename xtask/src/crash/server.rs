@@ -32,6 +32,7 @@ impl Server {
             .args(["serve", "--db", database.url(), "--port", "0", "--workers", WORKERS])
             .env("RUST_LOG", "warn,worker=debug")
             .env("NO_COLOR", "1")
+            .env("STEPFAST_HISTORY", "full")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(file)

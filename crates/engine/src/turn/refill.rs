@@ -61,6 +61,10 @@ impl Sources {
             None => {
                 let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
                 let roots = self.roots.entry(key).or_default();
+                // Ids rise, unless the clock went back while no engine ran.
+                if roots.after.is_some_and(|after| step.id <= after) {
+                    return self.bring_back(step, turn);
+                }
                 roots.empty = false;
                 roots.spilled_in = turn;
             }
