@@ -264,12 +264,6 @@ impl Board {
         self.edit(id, |step, _| step.child_block = Some(block));
     }
 
-    /// Forget a due time that has come while something else still holds the step.
-    pub fn clear_wake(&mut self, id: StepId) {
-        self.edit(id, |step, _| step.wake_at = None);
-        self.refresh_window(id);
-    }
-
     fn count(&mut self, place: Place, kind: StepKind, from: Option<State>, to: Option<State>) {
         let Place { block, index } = place;
         if from.is_some_and(State::is_hot) && to.is_some_and(State::is_hot) {

@@ -16,8 +16,8 @@ pub use error::StoreError;
 pub use sqlite::{Checkable, Checked, Finding, INVARIANTS};
 
 use model::{
-    Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId,
-    StepKind, Timestamp,
+    Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, Step, StepId, StepKind,
+    Timestamp,
 };
 use rules::settle::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,6 @@ pub type Done = Box<dyn FnOnce(Result<()>) + Send>;
 pub struct Lease {
     pub node: NodeId,
     pub groups: Vec<(DispatchGroup, u64)>,
-    /// Sessions of nodes that no longer live; their steps are to be taken back.
-    pub took_over: bool,
 }
 
 /// What a node finds when it takes over: work in flight, and blocks that have not come to rest.
@@ -126,8 +124,6 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     fn detail(&mut self, id: StepId) -> Result<Option<Detail>>;
     /// Steps of a block that were cancelled because one before them failed.
     fn cut_off(&mut self, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>>;
-    /// Sessions that are on record as live.
-    fn sessions(&mut self) -> Result<Vec<(SessionId, NodeId, Timestamp)>>;
     fn commit(&mut self, batch: Batch, done: Done);
     /// After a failed commit nothing is taken until this is called.
     fn reset(&mut self);

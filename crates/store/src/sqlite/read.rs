@@ -206,16 +206,6 @@ impl Store for SqliteStore {
         )
     }
 
-    fn sessions(&mut self) -> Result<Vec<(SessionId, NodeId, Timestamp)>> {
-        let mut statement = self
-            .reader
-            .prepare_cached("select id, node_id, lease_ends_at from sessions where ended_at is null")?;
-        let found = statement.query_map([], |r| {
-            Ok((SessionId::from_bytes(r.get(0)?), NodeId::from_bytes(r.get(1)?), Timestamp(r.get(2)?)))
-        })?;
-        Ok(found.collect::<rusqlite::Result<_>>()?)
-    }
-
     fn commit(&mut self, batch: Batch, done: Done) {
         self.writer.commit(batch, done);
     }
@@ -260,8 +250,6 @@ fn take_lease(
 ) -> Result<Lease> {
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     check_groups(&tx, all)?;
-    let previous: i64 =
-        tx.query_row("select count(*) from dispatch_groups where owner_id is not null", [], |r| r.get(0))?;
     tx.execute("update nodes set ended_at = ?1 where ended_at is null", [now.0])?;
     tx.execute("update sessions set ended_at = ?1 where ended_at is null", [now.0])?;
     tx.execute(
@@ -272,7 +260,7 @@ fn take_lease(
         "insert into nodes (id, host, pid, url, version, started_at, seen_at) values (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
         params![node.id.bytes(), node.host, node.pid, node.url, node.version, now.0],
     )?;
-    let mut lease = Lease { node: node.id, groups: Vec::new(), took_over: previous > 0 };
+    let mut lease = Lease { node: node.id, groups: Vec::new() };
     for group in groups {
         let epoch: i64 = tx.query_row(
             "update dispatch_groups set owner_id = ?2, epoch = epoch + 1, lease_ends_at = ?3 where dispatch_group = ?1
