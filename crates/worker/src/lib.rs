@@ -1,6 +1,7 @@
 //! The job author's side: jobs, and the runner that gives them work.
 
 mod builtin;
+mod held;
 mod job;
 mod runner;
 

@@ -4,16 +4,16 @@
 //!        could not be stored is kept and sent again; the attempt number makes that safe.
 
 use crate::Registry;
+use crate::held::Held;
 use engine::{Engine, EngineError, ReportAnswer, SessionHandle};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use model::{Claim, Failure, Name, Outcome, Report, SessionId, SessionOffer, StepId, limits};
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::JoinHandle;
 use tracing::{debug, warn};
 
 /// How often a session says that it lives.
@@ -75,7 +75,7 @@ struct Desk {
     offer: SessionOffer,
     session: SessionHandle,
     received: u64,
-    running: HashMap<StepId, (u32, AbortHandle)>,
+    held: Held,
     done: mpsc::UnboundedSender<Finished>,
     finished: mpsc::UnboundedReceiver<Finished>,
     unsent: Vec<Report>,
@@ -91,7 +91,7 @@ impl Desk {
             offer,
             session,
             received: 0,
-            running: HashMap::new(),
+            held: Held::default(),
             done,
             finished,
             unsent: Vec::new(),
@@ -129,6 +129,7 @@ impl Desk {
             let failure =
                 Failure { message: format!("this worker has no action `{}`", claim.action), trace: None };
             let _ = done.send((session, step, attempt, Outcome::Fail { failure, notify: true }));
+            self.held.begin(step, attempt, None);
             return;
         };
         let task = tokio::spawn(async move {
@@ -136,14 +137,12 @@ impl Desk {
             let outcome = outcome.unwrap_or_else(|panic| panicked(&*panic));
             let _ = done.send((session, step, attempt, outcome));
         });
-        self.running.insert(step, (attempt, task.abort_handle()));
+        self.held.begin(step, attempt, Some(task.abort_handle()));
     }
 
     fn note(&mut self, finished: impl Iterator<Item = Finished>) {
         for (session, step, attempt, outcome) in finished {
-            if self.running.get(&step).is_some_and(|(a, _)| *a == attempt) {
-                self.running.remove(&step);
-            }
+            self.held.ended(step, attempt);
             self.unsent.push(Report { session, step, attempt, outcome });
         }
     }
@@ -166,8 +165,9 @@ impl Desk {
                 if late > 0 {
                     warn!(target: "worker", late, "reports came too late and were not applied");
                 }
+                self.held.confirmed(&reports);
             }
-            Err(EngineError::Stopping) => {}
+            Err(EngineError::Stopping) => self.held.confirmed(&reports),
             Err(problem) => {
                 warn!(target: "worker", %problem, reports = reports.len(), "reports were not stored; sending again");
                 self.unsent.extend(reports);
@@ -178,21 +178,8 @@ impl Desk {
     }
 
     async fn beat(&mut self) {
-        let mut held: Vec<(StepId, u32)> =
-            self.running.iter().map(|(id, (attempt, _))| (*id, *attempt)).collect();
-        // What is finished and not stored yet is still held.
-        held.extend(self.unsent.iter().map(|r| (r.step, r.attempt)));
-        match self.engine.heartbeat(self.session.id, self.received, held).await {
-            Ok(revoked) => {
-                for (step, attempt) in revoked {
-                    if let Some((a, task)) = self.running.get(&step)
-                        && *a == attempt
-                    {
-                        task.abort();
-                        self.running.remove(&step);
-                    }
-                }
-            }
+        match self.engine.heartbeat(self.session.id, self.received, self.held.named()).await {
+            Ok(revoked) => revoked.into_iter().for_each(|(step, attempt)| self.held.revoke(step, attempt)),
             Err(EngineError::NoSession) => self.join_again().await,
             Err(problem) => warn!(target: "worker", %problem, "a heartbeat was not taken"),
         }
@@ -201,9 +188,7 @@ impl Desk {
     /// The engine believes this session dead: what it held is lost, and work goes on under a new one.
     async fn join_again(&mut self) {
         warn!(target: "worker", session = %self.session.id, "the session was given up; joining anew");
-        for (_, (_, task)) in self.running.drain() {
-            task.abort();
-        }
+        self.held.abort_all();
         match self.engine.join(self.offer.clone()).await {
             Ok(session) => {
                 self.session = session;
@@ -224,7 +209,7 @@ impl Desk {
         tokio::pin!(end);
         let mut beat = tokio::time::interval(BEAT_EVERY);
         let mut finished = Vec::new();
-        while !self.running.is_empty() || !self.on_the_way.is_empty() || !self.unsent.is_empty() {
+        while !self.held.is_empty() || !self.on_the_way.is_empty() {
             tokio::select! {
                 _ = &mut end => break,
                 _ = beat.tick() => self.beat().await,
@@ -237,9 +222,7 @@ impl Desk {
                 }
             }
         }
-        for (_, (_, task)) in self.running.drain() {
-            task.abort();
-        }
+        self.held.abort_all();
         let _ = self.engine.end_session(self.session.id).await;
     }
 }
