@@ -18,6 +18,8 @@ pub const SWEEP_PAGE: usize = 1_000;
 pub const PICKS_PER_TURN_MAX: usize = 500;
 /// Steps that requests of one turn concern, as a rule; the rest is decided while that turn syncs.
 pub const STEPS_PER_TURN: usize = 500;
+/// Moves that follow from them in one turn; the rest of a cascade is decided while this turn syncs.
+pub const MOVES_PER_TURN: usize = 4_000;
 /// Requests taken into one turn.
 pub const REQUESTS_PER_TURN_MAX: usize = 4_096;
 /// Ready steps read ahead for one queue and action of a dispatch group.
@@ -51,6 +53,9 @@ pub const TIMER_HORIZON: Duration = Duration::from_secs(60);
 pub const NO_PROGRESS: Duration = Duration::from_secs(600);
 /// A claim older than this is written into the step's own row.
 pub const CLAIM_LOG_AGE: Duration = Duration::from_millis(100);
+/// A parent that waits for its children longer than this gets its own row; also when more than this many wait.
+pub const PARK_LOG_AGE: Duration = Duration::from_secs(5);
+pub const PARK_LOG_MAX: usize = 50_000;
 /// Rows of one page for people.
 pub const PAGE_ROWS_MAX: usize = 1_000;
 /// Open capacity one session may state.
@@ -60,5 +65,6 @@ const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < SESSION_LEASE.as_secs());
 const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
+const _: () = assert!(PARK_LOG_MAX <= CACHED_STEPS_MAX / 2, "what only the log knows is kept in hand");
 const _: () =
     assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");

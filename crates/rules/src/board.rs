@@ -57,6 +57,8 @@ pub struct Board {
     step_order: Vec<StepId>,
     block_order: Vec<BlockId>,
     moves: Vec<Moved>,
+    /// An open block was let go; only the disk knows them all.
+    pub forgot_blocks: bool,
 }
 
 impl Board {
@@ -474,6 +476,18 @@ impl Board {
         }
     }
 
+    /// The row of this step cannot be read again for now: keep it in hand.
+    pub fn pin(&mut self, id: StepId) {
+        if let Some(entry) = self.steps.get_mut(&id) {
+            entry.pins += 1;
+        }
+    }
+    pub fn unpin(&mut self, id: StepId) {
+        if let Some(entry) = self.steps.get_mut(&id) {
+            entry.pins = entry.pins.saturating_sub(1);
+        }
+    }
+
     /// Forget what can be read again, when there is too much of it.
     pub fn trim(&mut self, steps_max: usize, blocks_max: usize) {
         if self.steps.len() > steps_max {
@@ -488,6 +502,7 @@ impl Board {
             idle.into_iter().for_each(|id| self.drop_step(id));
         }
         if self.blocks.len() > blocks_max {
+            self.forgot_blocks = true;
             let (kin, touched) = (&self.kin, &self.touched);
             self.blocks.retain(|id, e| {
                 e.pins > 0 || e.before.is_some() || kin.contains_key(id) || touched.contains(id)

@@ -145,7 +145,7 @@ fn rounds<S: Snapshot + ?Sized>(
             board.take_touched();
             return Ok(out);
         }
-        if out.rounds >= limits::SETTLE_ROUNDS_MAX {
+        if out.rounds >= limits::SETTLE_ROUNDS_MAX || out.total() as usize >= limits::MOVES_PER_TURN {
             out.unfinished = true;
             board.put_back_returned(returned);
             return Ok(out);
@@ -202,7 +202,9 @@ fn run_phase<S: Snapshot + ?Sized>(
     while i < queue.len() {
         let id = queue[i];
         i += 1;
-        load(board, snapshot, id)?;
+        if i > blocks.len() {
+            load(board, snapshot, id)?;
+        }
         let Some(block) = board.block(id) else { continue };
         let owner = block.owner.and_then(|o| board.step(o));
         let view = View { block: Some(block), owner, touched: Vec::new() };

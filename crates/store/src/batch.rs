@@ -57,15 +57,32 @@ impl StepWrite {
 pub struct BlockWrite {
     pub block: Block,
     pub expected: Option<u64>,
+    /// Nothing but its default steps moved; a narrower write does.
+    pub only_counts: bool,
 }
 
-/// Claims of one session in one turn.
+impl BlockWrite {
+    pub fn of(block: Block, before: Option<&Block>) -> BlockWrite {
+        let rest = |b: &Block| {
+            (b.resolvers, b.resolver_index, b.cut_at, b.resolver_cut_at, b.wants_resolvers, b.sweep)
+        };
+        let only_counts = before.is_some_and(|b| {
+            rest(b) == rest(&block) && b.live_resolvers == block.live_resolvers && b.blame == block.blame
+        });
+        let expected = before.map(|_| block.version);
+        BlockWrite { block, expected, only_counts }
+    }
+}
+
+/// Claims of one session in one turn, or those of them whose parents have run and wait for their children.
 #[derive(Debug, Clone)]
 pub struct ClaimLog {
     pub id: i64,
     pub session: SessionId,
     pub tick: i64,
+    /// When they were claimed.
     pub at: Timestamp,
+    pub parked: bool,
     pub host: Option<Name>,
     pub pairs: Vec<(StepId, u32)>,
 }

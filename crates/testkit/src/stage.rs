@@ -12,13 +12,14 @@ use store::sqlite::{Browse, Holder, SqliteStore};
 use store::{Clock, Filter, SimClock, StepRow};
 use tempfile::TempDir;
 
-const ACTIONS: [&str; 8] = ["ok", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold"];
+const ACTIONS: [&str; 9] = ["ok", "quiet", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold"];
 
 /// What a job of this action answers; `hold` never does.
 pub fn outcome_of(action: &str) -> Option<Outcome> {
     let failure = || Failure { message: format!("{action} it did"), trace: None };
     Some(match action {
         "ok" => Outcome::Complete { response: Some("{\"ok\":true}".into()) },
+        "quiet" => Outcome::Complete { response: None },
         "fail" => Outcome::Fail { failure: failure(), notify: true },
         "stop" => Outcome::Stop { why: "enough".into() },
         "skip" => Outcome::Skip { why: "not needed".into() },

@@ -183,6 +183,56 @@ async fn a_lost_parent_with_children_is_not_run_again() {
     assert_eq!(stage.states(), "FF");
 }
 
+/// The row of a parent that said nothing is written when it ends; until then the log knows that it has run.
+#[tokio::test]
+async fn a_parent_that_waits_by_log_alone_survives_a_crash() {
+    let mut stage = Stage::new().await;
+    let tree = json!([{"action": "quiet", "step_key": "p", "children": [
+        {"action": "quiet", "step_key": "c", "children": [{"action": "ok"}]}]}]);
+    stage.create(tree).await;
+    for level in ["RPP", "RRP"] {
+        stage.tick(Mode::FixedPoint).await;
+        assert_eq!(stage.states(), level);
+        stage.crash().await;
+        assert_eq!(stage.states(), level);
+        stage.check();
+    }
+    let row = stage.by_key("p").step;
+    assert_eq!((row.parked, row.session, row.attempt, row.version), (true, None, 1, 0));
+    stage.settle().await;
+    assert_eq!(stage.states(), "CCC");
+    assert_eq!(stage.by_key("p").step.attempt, 1, "it ran once");
+}
+
+#[tokio::test]
+async fn a_parent_that_waits_long_gets_its_own_row() {
+    let mut stage = Stage::new().await;
+    stage.create(json!([{"action": "quiet", "step_key": "p", "children": [{"action": "hold"}]}])).await;
+    stage.settle().await;
+    assert_eq!(stage.by_key("p").step.version, 0, "only the log knows");
+    stage.advance(limits::PARK_LOG_AGE).await;
+    stage.tick(Mode::FixedPoint).await;
+    let row = stage.by_key("p").step;
+    assert_eq!((row.parked, row.attempt, row.version), (true, 1, 1));
+    stage.crash().await;
+    assert_eq!(stage.by_key("p").step.state, State::Running);
+}
+
+#[tokio::test]
+async fn a_cascade_is_cut_into_turns_and_still_comes_to_its_end() {
+    let mut stage = Stage::new().await;
+    let chain =
+        (0..60).fold(json!({"action": "ok"}), |inner, _| json!({"action": "quiet", "children": [inner]}));
+    for _ in 0..=limits::MOVES_PER_TURN / 60 {
+        stage.create(json!([chain])).await;
+    }
+    for _ in 0..65 {
+        stage.tick(Mode::FixedPoint).await;
+    }
+    let live = stage.browse().totals().unwrap().tallies;
+    assert!(live.iter().all(|(key, n)| key.state == State::Completed || *n == 0), "{live:?}");
+}
+
 #[tokio::test]
 async fn the_breaker_holds_dispatch_and_nothing_else() {
     let mut stage = Stage::new().await;

@@ -1,19 +1,36 @@
 //! The claim log in memory: which steps are claimed by a row of `claims` alone, and when such a row is done with.
+//!
+//! Why    a step's own row is written once, when it ends. A parent whose job returned moves from the row of its claim to
+//!        one that says `parked`, and its own row still waits for the end; unless that takes long.
 
 use model::{StepId, Timestamp, limits};
-use std::collections::{BTreeMap, HashMap};
+use rules::board::IdMap;
+use std::collections::{BTreeMap, BTreeSet};
+use store::ClaimLog;
 
 struct Open {
-    at: Timestamp,
-    steps: Vec<StepId>,
+    /// Without the steps that are done.
+    claim: ClaimLog,
     left: usize,
+    until: Timestamp,
+}
+
+/// What the log knows of a step.
+#[derive(Clone, Copy)]
+pub struct Logged {
+    row: i64,
+    /// The step's own row is still as it was inserted.
+    pub untouched: bool,
+    pub parked: bool,
 }
 
 #[derive(Default)]
 pub struct ClaimBook {
-    /// The log row of each step, and whether its own row is still as it was inserted.
-    by_step: HashMap<StepId, (i64, bool)>,
+    by_step: IdMap<StepId, Logged>,
     open: BTreeMap<i64, Open>,
+    /// When the steps of a row that is still open are written into their own rows.
+    due: BTreeSet<(Timestamp, i64)>,
+    parked: usize,
     last: i64,
     done: Vec<i64>,
 }
@@ -26,24 +43,59 @@ impl ClaimBook {
         self.last += 1;
         self.last
     }
-    pub fn log(&mut self, id: i64, at: Timestamp, steps: Vec<(StepId, bool)>) {
-        for (step, untouched) in &steps {
-            self.by_step.insert(*step, (id, *untouched));
-        }
-        let steps: Vec<StepId> = steps.into_iter().map(|(step, _)| step).collect();
-        self.open.insert(id, Open { at, left: steps.len(), steps });
+    pub fn knows(&self, step: StepId) -> bool {
+        self.by_step.contains_key(&step)
     }
-    /// The step's own row is being written: the log need not speak for it any more. True when that row is untouched.
-    pub fn settle(&mut self, step: StepId) -> bool {
-        let Some((id, untouched)) = self.by_step.remove(&step) else { return false };
-        if let Some(open) = self.open.get_mut(&id) {
-            open.left -= 1;
+    pub fn log(&mut self, claim: &ClaimLog, now: Timestamp, untouched: impl Fn(StepId) -> bool) {
+        for (step, _) in &claim.pairs {
+            let logged = Logged { row: claim.id, untouched: untouched(*step), parked: claim.parked };
+            self.by_step.insert(*step, logged);
+        }
+        self.open(claim.clone(), now);
+    }
+    fn open(&mut self, claim: ClaimLog, now: Timestamp) {
+        let until = now + if claim.parked { limits::PARK_LOG_AGE } else { limits::CLAIM_LOG_AGE };
+        self.parked += if claim.parked { claim.pairs.len() } else { 0 };
+        self.due.insert((until, claim.id));
+        self.open.insert(claim.id, Open { left: claim.pairs.len(), claim, until });
+    }
+    /// Their jobs returned and their children run: rows that say so, one for each row that had their claims.
+    pub fn park(&mut self, steps: Vec<(StepId, u32)>, now: Timestamp) -> Vec<ClaimLog> {
+        let mut by_row: BTreeMap<i64, Vec<(StepId, u32)>> = BTreeMap::new();
+        for (step, attempt) in steps {
+            by_row.entry(self.by_step[&step].row).or_default().push((step, attempt));
+        }
+        let mut rows = Vec::with_capacity(by_row.len());
+        for (row, pairs) in by_row {
+            let id = self.next_id();
+            let head = &self.open[&row].claim;
+            let claim = ClaimLog { id, parked: true, pairs, host: None, ..*head };
+            for (step, _) in &claim.pairs {
+                let logged = self.by_step.get_mut(step).expect("it was just looked up");
+                *logged = Logged { row: id, parked: true, ..*logged };
+            }
+            self.leave(row, claim.pairs.len());
+            self.open(claim.clone(), now);
+            rows.push(claim);
+        }
+        rows
+    }
+    /// The step's own row is being written: the log need not speak for it any more.
+    pub fn settle(&mut self, step: StepId) -> Option<Logged> {
+        let logged = self.by_step.remove(&step)?;
+        self.parked -= usize::from(logged.parked);
+        self.leave(logged.row, 1);
+        Some(logged)
+    }
+    fn leave(&mut self, row: i64, n: usize) {
+        if let Some(open) = self.open.get_mut(&row) {
+            open.left -= n;
             if open.left == 0 {
-                self.open.remove(&id);
-                self.done.push(id);
+                self.due.remove(&(open.until, row));
+                self.open.remove(&row);
+                self.done.push(row);
             }
         }
-        untouched
     }
     /// A row nobody in this process knows; it is removed with the next commit.
     pub fn drop_row(&mut self, id: i64) {
@@ -52,16 +104,26 @@ impl ClaimBook {
     pub fn take_done(&mut self) -> Vec<i64> {
         std::mem::take(&mut self.done)
     }
-    /// Steps whose claim is old enough to be written into their own rows.
+    /// Steps that are to be written into their own rows: their time is over, or too many parents wait.
     pub fn aged(&self, now: Timestamp) -> Vec<StepId> {
-        let old = self.open.iter().take_while(|(_, o)| o.at + limits::CLAIM_LOG_AGE <= now);
-        let still = |id: i64, step: &StepId| self.by_step.get(step).is_some_and(|(of, _)| *of == id);
-        old.flat_map(|(id, o)| o.steps.iter().map(|s| (*id, *s)))
-            .filter(|(id, s)| still(*id, s))
-            .map(|(_, s)| s)
-            .collect()
+        let mut spare = self.parked.saturating_sub(limits::PARK_LOG_MAX);
+        let mut aged = Vec::new();
+        for (until, row) in &self.due {
+            let claim = &self.open[row].claim;
+            if *until > now && (spare == 0 || !claim.parked) {
+                if spare == 0 {
+                    break;
+                }
+                continue;
+            }
+            let mine = |(step, _): &&(StepId, u32)| self.by_step.get(step).is_some_and(|l| l.row == *row);
+            let before = aged.len();
+            aged.extend(claim.pairs.iter().filter(mine).map(|(step, _)| *step));
+            spare = spare.saturating_sub(if claim.parked { aged.len() - before } else { 0 });
+        }
+        aged
     }
     pub fn next_at(&self) -> Option<Timestamp> {
-        self.open.values().next().map(|o| o.at + limits::CLAIM_LOG_AGE)
+        self.due.first().map(|(until, _)| *until)
     }
 }

@@ -395,8 +395,10 @@ impl Node {
         if self.board.windows.want(self.sessions.wanted()) {
             self.sources.restart();
             self.timers.restart();
-            for block in self.store.open_blocks(&self.lease)? {
-                self.board.load_block(block);
+            if std::mem::take(&mut self.board.forgot_blocks) {
+                for block in self.store.open_blocks(&self.lease)? {
+                    self.board.load_block(block);
+                }
             }
             self.reopen_blocks();
             // What is not durable yet cannot be read again, but it is in hand.

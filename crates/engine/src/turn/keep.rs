@@ -149,7 +149,9 @@ impl Node {
             self.sources.open(opened, 0);
         }
         let mut lost = 0;
-        for claim in found.claims {
+        // What is parked has run: its last word comes first.
+        let (parked, claims): (Vec<_>, Vec<_>) = found.claims.into_iter().partition(|claim| claim.parked);
+        for claim in parked.into_iter().chain(claims) {
             lost += self.adopt_claims(claim)?;
         }
         for step in found.held {
@@ -169,7 +171,7 @@ impl Node {
         let mut logged = Vec::new();
         for (id, attempt) in &claim.pairs {
             let Some(row) = self.store.step(*id)? else { continue };
-            if row.state != State::Pending || row.attempt + 1 != *attempt {
+            if row.state != State::Pending || row.attempt + 1 != *attempt || self.book.knows(*id) {
                 continue;
             }
             let step = Step {
@@ -178,7 +180,8 @@ impl Node {
                 throttled: false,
                 wake_at: None,
                 attempt: *attempt,
-                session: Some(claim.session),
+                session: (!claim.parked).then_some(claim.session),
+                parked: claim.parked,
                 host: claim.host.clone(),
                 tick: Some(claim.tick),
                 dispatched_at: Some(claim.at),
@@ -186,13 +189,18 @@ impl Node {
                 ..row
             };
             self.load_with_block(step)?;
-            logged.push((*id, false));
-            lost += self.keep_or_lose(*id, Some(claim.session), *attempt)?;
+            if claim.parked {
+                self.board.pin(*id);
+            } else {
+                lost += self.keep_or_lose(*id, Some(claim.session), *attempt)?;
+            }
+            logged.push((*id, *attempt));
         }
         if logged.is_empty() {
             self.book.drop_row(claim.id);
         } else {
-            self.book.log(claim.id, claim.at, logged);
+            // Whether a row is as it was inserted, only its maker knows.
+            self.book.log(&ClaimLog { pairs: logged, ..claim }, self.board.now, |_| false);
         }
         Ok(lost)
     }

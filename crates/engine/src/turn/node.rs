@@ -84,6 +84,8 @@ pub struct Node {
     pub(super) closing: bool,
     /// Something is left for the next turn although nothing new arrives.
     again: bool,
+    /// A cascade goes on in the next turn; all it needs is in hand, so it does not wait for the disk.
+    unfinished: bool,
 }
 
 /// The store with a watch on the phases.
@@ -156,6 +158,7 @@ impl Node {
             down: false,
             closing: false,
             again: true,
+            unfinished: false,
             config,
         };
         node.recover()?;
@@ -188,7 +191,7 @@ impl Node {
     /// How long nothing needs to be done, if nothing arrives.
     pub fn until_next(&self) -> Duration {
         let now = self.store.now();
-        if self.again && !self.is_full(1) {
+        if self.unfinished || self.again && !self.is_full(1) {
             return Duration::ZERO;
         }
         // A due step waits for a free place; the report that frees one brings the turn that looks at it.
@@ -275,7 +278,8 @@ impl Node {
         }
         let pick = picking.lap();
         self.keep_house(turn, now)?;
-        self.again |= settled.unfinished || self.board.is_touched() || turn.hold;
+        self.unfinished = settled.unfinished;
+        self.again |= self.board.is_touched() || turn.hold;
         self.record_tick(&laps, pick, watch.elapsed(), &capped, now);
         Ok(settled)
     }

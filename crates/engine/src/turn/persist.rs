@@ -4,11 +4,8 @@ use super::act::Acts;
 use super::node::{Node, Turn};
 use model::{Detail, Event, SessionId, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey};
-
-/// Steps claimed by one session, with the attempt and whether the row is as it was inserted.
-type Claimed = Vec<(StepId, u32, bool)>;
 
 impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
@@ -38,11 +35,11 @@ impl Node {
         }
         self.write_steps(&mut batch, changes.steps, now);
         for (block, change) in changes.blocks {
-            let expected = change.before.map(|_| block.version);
-            if let Some(version) = expected {
-                self.board.set_block_version(block.id, version + 1);
+            let write = BlockWrite::of(block, change.before.as_ref());
+            if let Some(version) = write.expected {
+                self.board.set_block_version(write.block.id, version + 1);
             }
-            batch.blocks.push(BlockWrite { block, expected });
+            batch.blocks.push(write);
         }
         batch.claims_done = self.book.take_done();
         batch.sessions = turn.sessions;
@@ -57,16 +54,24 @@ impl Node {
     }
 
     fn write_steps(&mut self, batch: &mut Batch, steps: Vec<(Step, StepChange)>, now: Timestamp) {
-        let mut claims: BTreeMap<(SessionId, i64), Claimed> = BTreeMap::new();
+        let mut claims: BTreeMap<(SessionId, i64), Vec<(StepId, u32)>> = BTreeMap::new();
+        let mut untouched = HashSet::new();
+        let mut parks = Vec::new();
         for (step, change) in steps {
+            if is_park(&step, &change) && self.book.knows(step.id) {
+                self.board.pin(step.id);
+                parks.push((step.id, step.attempt));
+                continue;
+            }
             let claimed = is_claim(&step, &change);
             if claimed && !batch.dispatching.contains(&step.dispatch_group) {
                 batch.dispatching.push(step.dispatch_group.clone());
             }
             if let (true, Some(session), Some(before)) = (claimed, step.session, &change.before) {
-                let untouched = before.attempt == 0 && before.version == 0 && before.wake_at.is_none();
-                let mine = claims.entry((session, step.tick.unwrap_or(0))).or_default();
-                mine.push((step.id, step.attempt, untouched));
+                if before.attempt == 0 && before.version == 0 && before.wake_at.is_none() {
+                    untouched.insert(step.id);
+                }
+                claims.entry((session, step.tick.unwrap_or(0))).or_default().push((step.id, step.attempt));
                 continue;
             }
             let same_block = change.before.as_ref().is_some_and(|b| b.child_block == step.child_block);
@@ -76,8 +81,12 @@ impl Node {
                 change.before.as_ref().is_some_and(|b| b.parked && b.child_block == step.child_block);
             let mut row = if parked { RowKnown::Parked } else { RowKnown::Nothing };
             if let Some(version) = expected {
-                if self.book.settle(step.id) && same_block {
-                    row = RowKnown::Untouched;
+                if let Some(logged) = self.book.settle(step.id) {
+                    row =
+                        if logged.untouched && same_block { RowKnown::Untouched } else { RowKnown::Nothing };
+                    if logged.parked {
+                        self.board.unpin(step.id);
+                    }
                 }
                 self.board.set_version(step.id, version + 1);
             }
@@ -85,10 +94,11 @@ impl Node {
         }
         for ((session, tick), pairs) in claims {
             let id = self.book.next_id();
-            self.book.log(id, now, pairs.iter().map(|(s, _, untouched)| (*s, *untouched)).collect());
-            let pairs = pairs.into_iter().map(|(s, attempt, _)| (s, attempt)).collect();
-            batch.claims.push(ClaimLog { id, session, tick, at: now, host: None, pairs });
+            let claim = ClaimLog { id, session, tick, at: now, parked: false, host: None, pairs };
+            self.book.log(&claim, now, |step| untouched.contains(&step));
+            batch.claims.push(claim);
         }
+        batch.claims.extend(self.book.park(parks, now));
     }
 
     fn close_ticks(&mut self, batch: &mut Batch, now: Timestamp) {
@@ -118,6 +128,12 @@ fn is_claim(step: &Step, change: &StepChange) -> bool {
             && change.detail == Detail::default()
     };
     step.is_held() && step.session.is_some() && change.before.as_ref().is_none_or(only)
+}
+
+/// Nothing but that its job returned and its children are waited for: the log that has its claim can say so.
+fn is_park(step: &Step, change: &StepChange) -> bool {
+    let only = |b: &Step| b.is_held() && *step == Step { parked: true, session: None, ..b.clone() };
+    step.parked && change.detail == Detail::default() && change.before.as_ref().is_some_and(only)
 }
 
 fn event_row(moved: &Moved) -> EventRow {

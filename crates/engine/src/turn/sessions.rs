@@ -2,7 +2,8 @@
 
 use crate::request::Handed;
 use model::{Name, Session, SessionId, SessionOffer, StepId, Timestamp, limits};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rules::board::IdMap;
+use std::collections::{BTreeMap, HashSet};
 use tokio::sync::mpsc;
 
 pub struct Live {
@@ -11,7 +12,7 @@ pub struct Live {
     /// Takes no more work.
     pub leaving: bool,
     /// What it was given, with the attempt and the number of the hand-out.
-    pub held: HashMap<StepId, (u32, u64)>,
+    pub held: IdMap<StepId, (u32, u64)>,
     pub handed: u64,
     pub started_at: Timestamp,
 }
@@ -30,7 +31,7 @@ impl Sessions {
         now: Timestamp,
     ) {
         let session = Session { id, offer, held: 0, lease_ends_at: now + limits::SESSION_LEASE };
-        let live = Live { session, hand, leaving: false, held: HashMap::new(), handed: 0, started_at: now };
+        let live = Live { session, hand, leaving: false, held: IdMap::default(), handed: 0, started_at: now };
         self.live.insert(id, live);
     }
     pub fn get(&self, id: SessionId) -> Option<&Live> {

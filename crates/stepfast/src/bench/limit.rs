@@ -154,7 +154,15 @@ fn drain(
         if !page.is_empty() {
             claim += 1;
             let pairs = page.iter().map(|s| (s.id, 1)).collect();
-            batch.claims.push(ClaimLog { id: claim, session, tick: 0, at: now, host: None, pairs });
+            batch.claims.push(ClaimLog {
+                id: claim,
+                session,
+                tick: 0,
+                at: now,
+                parked: false,
+                host: None,
+                pairs,
+            });
         }
         held = page;
         commit(store, batch)?;

@@ -277,27 +277,14 @@ impl Browse {
 
     /// Steps that a worker may be running right now, parked parents left out.
     pub fn in_flight(&self, dispatch_group: Option<&str>) -> Result<i64> {
-        let totals = read_tallies(&self.connection)?;
-        let mine = |group: &str| dispatch_group.is_none_or(|g| g == group);
-        let parked: i64 = match dispatch_group {
-            Some(group) => self.connection.query_row(
-                "select count(*) from blocks b join steps s on s.id = b.owner_id
-                 where b.is_open = 1 and s.parked = 1 and s.dispatch_group = ?1",
-                [group],
-                |r| r.get(0),
-            )?,
-            None => self.connection.query_row(
-                "select count(*) from blocks b join steps s on s.id = b.owner_id where b.is_open = 1 and s.parked = 1",
-                [],
-                |r| r.get(0),
-            )?,
-        };
-        let held: i64 = totals
-            .iter()
-            .filter(|(k, _)| k.state.is_in_flight() && mine(k.dispatch_group.as_str()))
-            .map(|(_, n)| n)
-            .sum();
-        Ok(held - parked)
+        // By the index of held rows and the log, so that neither history nor waiting parents are looked at.
+        let sql = "select (select count(*) from steps
+                            where session_id is not null and state in ('dispatched', 'running')
+                              and (?1 is null or dispatch_group = ?1))
+                        + (select count(*) from claimed c join steps s on s.id = c.step_id
+                            where c.parked = 0 and s.state = 'pending' and s.attempt + 1 = c.attempt
+                              and (?1 is null or s.dispatch_group = ?1))";
+        Ok(self.connection.prepare_cached(sql)?.query_row([dispatch_group], |r| r.get(0))?)
     }
 
     /// A consistent copy of the database, made through SQLite's own backup.

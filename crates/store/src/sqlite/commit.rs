@@ -4,7 +4,7 @@ use super::{rows, statements as sql, steps};
 use crate::batch::{Alert, Attempt, AuditEntry, ClaimLog, GroupWrite, SessionRow};
 use crate::{Batch, BlockWrite, Result, StoreError, Tick};
 use model::{Block, Breaker, Timestamp};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, TransactionBehavior, params};
 
 pub fn commit(connection: &mut Connection, batch: &Batch) -> Result<()> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -74,66 +74,85 @@ pub fn micros(t: Option<Timestamp>) -> Option<i64> {
 }
 
 fn write_blocks(tx: &Connection, blocks: &[BlockWrite]) -> Result<()> {
-    for BlockWrite { block: b, expected } in blocks {
-        let (steps, resolvers) = (rows::counts_text(&b.steps), rows::counts_text(&b.resolvers));
-        let (live, live_resolvers) =
-            (rows::join(b.live.iter().copied()), rows::join(b.live_resolvers.iter().copied()));
-        let blame = b.blame.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        let sweep = b.sweep.as_ref();
-        let after = sweep.and_then(|s| s.after);
-        let Some(expected) = expected else {
-            tx.prepare_cached(sql::INSERT_BLOCK)?.execute(params![
-                b.id.bytes(),
-                b.owner.as_ref().map(|o| o.bytes()),
-                b.home.as_str(),
-                b.success.to_string(),
-                b.depth,
-                steps,
-                resolvers,
-                live,
-                live_resolvers,
-                b.current_index,
-                b.resolver_index,
-                b.cut_at,
-                b.resolver_cut_at,
-                b.wants_resolvers,
-                blame,
-                sweep.map(|s| s.kind.word()),
-                sweep.map(|s| s.event.word()),
-                sweep.map(|s| s.above),
-                after.map(|a| a.0),
-                after.as_ref().map(|a| a.1.bytes()),
-                b.touched,
-                is_open(b)
-            ])?;
-            continue;
+    let mut count = tx.prepare_cached(sql::COUNT_BLOCK)?;
+    let mut whole = tx.prepare_cached(sql::WRITE_BLOCK)?;
+    let mut new = tx.prepare_cached(sql::INSERT_BLOCK)?;
+    for BlockWrite { block, expected, only_counts } in blocks {
+        let changed = match expected {
+            None => insert_block(&mut new, block)?,
+            Some(expected) if *only_counts => count.execute(params![
+                rows::counts_text(&block.steps),
+                rows::join(block.live.iter().copied()),
+                block.current_index,
+                block.touched,
+                is_open(block),
+                block.id.bytes(),
+                *expected as i64
+            ])?,
+            Some(expected) => whole_block(&mut whole, block, *expected)?,
         };
-        let changed = tx.prepare_cached(sql::WRITE_BLOCK)?.execute(params![
-            steps,
-            resolvers,
-            live,
-            live_resolvers,
-            b.current_index,
-            b.resolver_index,
-            b.cut_at,
-            b.resolver_cut_at,
-            b.wants_resolvers,
-            blame,
-            sweep.map(|s| s.kind.word()),
-            sweep.map(|s| s.event.word()),
-            sweep.map(|s| s.above),
-            after.map(|a| a.0),
-            after.as_ref().map(|a| a.1.bytes()),
-            b.touched,
-            is_open(b),
-            b.id.bytes(),
-            *expected as i64
-        ])?;
         if changed != 1 {
-            return Err(StoreError::Lost { what: format!("block {}", b.id) });
+            return Err(StoreError::Lost { what: format!("block {}", block.id) });
         }
     }
     Ok(())
+}
+
+fn blame_text(block: &Block) -> String {
+    block.blame.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn insert_block(statement: &mut CachedStatement, b: &Block) -> Result<usize> {
+    let after = b.sweep.and_then(|s| s.after);
+    Ok(statement.execute(params![
+        b.id.bytes(),
+        b.owner.as_ref().map(|o| o.bytes()),
+        b.home.as_str(),
+        b.success.to_string(),
+        b.depth,
+        rows::counts_text(&b.steps),
+        rows::counts_text(&b.resolvers),
+        rows::join(b.live.iter().copied()),
+        rows::join(b.live_resolvers.iter().copied()),
+        b.current_index,
+        b.resolver_index,
+        b.cut_at,
+        b.resolver_cut_at,
+        b.wants_resolvers,
+        blame_text(b),
+        b.sweep.map(|s| s.kind.word()),
+        b.sweep.map(|s| s.event.word()),
+        b.sweep.map(|s| s.above),
+        after.map(|a| a.0),
+        after.as_ref().map(|a| a.1.bytes()),
+        b.touched,
+        is_open(b)
+    ])?)
+}
+
+fn whole_block(statement: &mut CachedStatement, b: &Block, expected: u64) -> Result<usize> {
+    let after = b.sweep.and_then(|s| s.after);
+    Ok(statement.execute(params![
+        rows::counts_text(&b.steps),
+        rows::counts_text(&b.resolvers),
+        rows::join(b.live.iter().copied()),
+        rows::join(b.live_resolvers.iter().copied()),
+        b.current_index,
+        b.resolver_index,
+        b.cut_at,
+        b.resolver_cut_at,
+        b.wants_resolvers,
+        blame_text(b),
+        b.sweep.map(|s| s.kind.word()),
+        b.sweep.map(|s| s.event.word()),
+        b.sweep.map(|s| s.above),
+        after.map(|a| a.0),
+        after.as_ref().map(|a| a.1.bytes()),
+        b.touched,
+        is_open(b),
+        b.id.bytes(),
+        expected as i64
+    ])?)
 }
 
 /// Rules may still have to look at it.
@@ -143,9 +162,9 @@ fn is_open(block: &Block) -> bool {
 
 fn write_claims(tx: &Connection, batch: &Batch) -> Result<()> {
     let mut insert = tx.prepare_cached(
-        "insert into claims (id, session_id, tick_id, claimed_at, pairs) values (?1, ?2, ?3, ?4, ?5)",
+        "insert into claims (id, session_id, tick_id, claimed_at, parked, pairs) values (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    for ClaimLog { id, session, tick, at, pairs, .. } in &batch.claims {
+    for ClaimLog { id, session, tick, at, parked, pairs, .. } in &batch.claims {
         let mut text = String::with_capacity(pairs.len() * 38 + 2);
         for (step, attempt) in pairs {
             text += if text.is_empty() { "[\"" } else { ",\"" };
@@ -155,7 +174,7 @@ fn write_claims(tx: &Connection, batch: &Batch) -> Result<()> {
             text.push('"');
         }
         text.push(']');
-        insert.execute(params![id, session.bytes(), tick, at.0, text])?;
+        insert.execute(params![id, session.bytes(), tick, at.0, parked, text])?;
     }
     let mut delete = tx.prepare_cached("delete from claims where id = ?1")?;
     for id in &batch.claims_done {

@@ -22,7 +22,7 @@ impl Browse {
         let sql = "select session_id, count(*) from
                      (select session_id from steps where session_id is not null and state in ('dispatched', 'running')
                       union all select c.session_id from claimed c join steps s on s.id = c.step_id
-                         and s.state = 'pending' and s.attempt + 1 = c.attempt) group by session_id";
+                         and s.state = 'pending' and s.attempt + 1 = c.attempt and c.parked = 0) group by session_id";
         let held = self.rows(sql, vec![], |r| {
             Ok((model::SessionId::from_bytes(r.get(0)?), r.get::<_, i64>(1)?.unsigned_abs() as usize))
         })?;

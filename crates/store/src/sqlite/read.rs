@@ -309,7 +309,7 @@ fn check_groups(tx: &Connection, all: &[DispatchGroup]) -> Result<()> {
 
 fn read_claims(reader: &Connection) -> Result<Vec<ClaimLog>> {
     let mut statement = reader.prepare_cached(
-        "select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host from claims c
+        "select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host, c.parked from claims c
          left join sessions s on s.id = c.session_id order by c.id",
     )?;
     let mut found = statement.query([])?;
@@ -327,6 +327,7 @@ fn read_claims(reader: &Connection) -> Result<Vec<ClaimLog>> {
             session: SessionId::from_bytes(row.get(1)?),
             tick: row.get::<_, Option<i64>>(2)?.unwrap_or(0),
             at: Timestamp(row.get(3)?),
+            parked: row.get(6)?,
             host: row.get::<_, Option<String>>(5)?.map(|h| rows::name(&h)),
             pairs: words.iter().map(pair).collect::<Option<_>>().ok_or_else(corrupt)?,
         });

@@ -6,6 +6,7 @@ pub const END_STEP: &str = include_str!("../../sql/portable/end_step.sql");
 pub const PARK_STEP: &str = include_str!("../../sql/portable/park_step.sql");
 pub const END_PARKED: &str = include_str!("../../sql/portable/end_parked.sql");
 pub const INSERT_BLOCK: &str = include_str!("../../sql/portable/insert_block.sql");
+pub const COUNT_BLOCK: &str = include_str!("../../sql/portable/count_block.sql");
 pub const WRITE_BLOCK: &str = include_str!("../../sql/portable/write_block.sql");
 pub const ADD_TALLY: &str = include_str!("../../sql/portable/add_tally.sql");
 pub const READY_ROOTS: &str = include_str!("../../sql/portable/ready_roots.sql");
@@ -47,6 +48,7 @@ mod tests {
             PARK_STEP,
             END_PARKED,
             INSERT_BLOCK,
+            COUNT_BLOCK,
             WRITE_BLOCK,
             ADD_TALLY,
             READY_ROOTS,

@@ -205,6 +205,7 @@ impl World {
                     session: self.session,
                     tick: 1,
                     at: now,
+                    parked: false,
                     host: None,
                     pairs,
                 });
@@ -223,11 +224,11 @@ impl World {
             });
         }
         for (block, change) in changes.blocks {
-            let expected = change.before.map(|_| block.version);
-            if let Some(version) = expected {
-                self.board.set_block_version(block.id, version + 1);
+            let write = BlockWrite::of(block, change.before.as_ref());
+            if let Some(version) = write.expected {
+                self.board.set_block_version(write.block.id, version + 1);
             }
-            batch.blocks.push(BlockWrite { block, expected });
+            batch.blocks.push(write);
         }
         batch
     }

@@ -90,12 +90,14 @@ create table blocks (
 create index blocks_open on blocks (home) where is_open = 1;
 
 -- A claim of a session on the owner's own node: one row a turn and session. The step's own row follows when it ends, or
--- after a tenth of a second. `pairs` is a JSON list of "id in hex:attempt".
+-- after a tenth of a second; that of a parent which has run and waits for its children (`parked`), after some seconds.
+-- `pairs` is a JSON list of "id in hex:attempt".
 create table claims (
     id integer primary key,
     session_id blob not null,
     tick_id integer,
     claimed_at integer not null,
+    parked integer not null,
     pairs text not null
 );
 
@@ -216,18 +218,20 @@ create table steps_archive as select * from steps where 0;
 create unique index steps_archive_id on steps_archive (id);
 create table blocks_archive as select * from blocks where 0;
 
--- Who holds which attempt by the log alone.
+-- Who holds which attempt by the log alone. Once a parent is parked, that is its last word.
 create view claimed as
-select unhex(substr(j.value, 1, 32)) as step_id, cast(substr(j.value, 34) as integer) as attempt, c.session_id as session_id,
-       c.claimed_at as claimed_at, c.tick_id as tick_id, s.host as host
-  from claims c join json_each(c.pairs) j left join sessions s on s.id = c.session_id;
+select unhex(substr(j.value, 1, 32)) as step_id, cast(substr(j.value, 34) as integer) as attempt,
+       case when c.parked = 0 then c.session_id end as session_id, c.claimed_at as claimed_at, c.tick_id as tick_id,
+       s.host as host, max(c.parked) as parked
+  from claims c join json_each(c.pairs) j left join sessions s on s.id = c.session_id
+ group by j.value;
 
 -- Steps as they are now: the row, or the claim that is newer than the row.
 create view steps_now as
 select s.seq, s.id, s.dispatch_group, s.queue, s.action, s.priority, s.kind, s.block_id, s.block_index, s.child_block_id,
        case when c.step_id is null then s.state else 'running' end as state,
        case when c.step_id is null then s.reason end as reason,
-       s.parked, case when c.step_id is null then s.throttled else 0 end as throttled,
+       coalesce(c.parked, s.parked) as parked, case when c.step_id is null then s.throttled else 0 end as throttled,
        case when c.step_id is null then s.wake_at end as wake_at,
        coalesce(c.attempt, s.attempt) as attempt, s.failed_attempts, s.lost_attempts, s.polls, s.max_attempts,
        s.retry_delay, s.retry_factor, s.retry_max_delay,

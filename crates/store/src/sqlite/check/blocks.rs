@@ -9,7 +9,7 @@ use crate::sqlite::statements::BLOCK_COLUMNS;
 use crate::{Result, StoreError};
 use model::{Block, BlockId, Counts, State, StepId, StepKind, limits};
 use rules::dispatcher::{Verdict, verdict};
-use rusqlite::{Connection, OptionalExtension, Row, Rows};
+use rusqlite::{OptionalExtension, Row, Rows};
 use std::cmp::Ordering;
 
 /// A step as its block sees it.
@@ -118,7 +118,7 @@ pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
             }
             Err(problem) => return Err(problem),
         };
-        let owner = block.owner.map(|owner| read_owner(connection, owner)).transpose()?.flatten();
+        let owner = block.owner.map(|owner| read_owner(scene, owner)).transpose()?.flatten();
         let mut count = Recount::default();
         children.take(id, |child| {
             look_at_child(&block, owner.as_ref(), &child, report);
@@ -142,12 +142,10 @@ struct Children<'a> {
 
 impl Children<'_> {
     fn step(&mut self) -> Result<()> {
-        self.next = self
-            .rows
-            .next()?
-            .map(read_child)
-            .transpose()?
-            .map(|child| Child { state: self.scene.claims.state(child.id, child.state), ..child });
+        self.next = self.rows.next()?.map(read_child).transpose()?.map(|child| {
+            let (state, parked) = self.scene.claims.standing(child.id, child.state, child.parked);
+            Child { state, parked, ..child }
+        });
         Ok(())
     }
     /// Steps before this block stand in one that does not exist.
@@ -187,16 +185,18 @@ fn read_child(row: &Row) -> Result<Child> {
     })
 }
 
-fn read_owner(connection: &Connection, id: StepId) -> Result<Option<Owner>> {
-    let mut statement = connection.prepare_cached(
+fn read_owner(scene: &Scene, id: StepId) -> Result<Option<Owner>> {
+    let mut statement = scene.browse.connection.prepare_cached(
         "select o.state, o.parked, o.reason is null, o.child_block_id, o.dispatch_group, o.completed_at,
                 coalesce(b.depth, 1)
            from steps o left join blocks b on b.id = o.block_id where o.id = ?1",
     )?;
     let read = |row: &Row| {
+        let state = row.get::<_, String>(0)?.parse().unwrap_or(State::NotRunnable);
+        let (state, parked) = scene.claims.standing(id, state, row.get(1)?);
         Ok(Owner {
-            state: row.get::<_, String>(0)?.parse().unwrap_or(State::NotRunnable),
-            parked: row.get(1)?,
+            state,
+            parked,
             simply: row.get(2)?,
             child_block: row.get::<_, Option<[u8; 16]>>(3)?.map(BlockId::from_bytes),
             dispatch_group: row.get(4)?,

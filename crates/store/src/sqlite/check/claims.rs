@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 /// A claim that is newer than the step's own row.
 pub struct Claim {
-    pub session: SessionId,
+    /// None once the parent has run and waits for its children.
+    pub session: Option<SessionId>,
     pub host: Option<Arc<str>>,
     pub attempt: u32,
     pub tick: Option<i64>,
     pub at: Timestamp,
 }
 
-/// Steps the log speaks for. There are never more of them than sessions have room for.
+/// Steps the log speaks for: what sessions have in hand, and parents of the last seconds.
 #[derive(Default)]
 pub struct Claims {
     by_step: HashMap<StepId, Claim>,
@@ -35,7 +36,7 @@ impl Claims {
     pub fn load(connection: &Connection, report: &mut Report) -> Result<Claims> {
         let mut claims = Claims::default();
         let mut statement = connection.prepare(
-            "select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host, s.id is null
+            "select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host, s.id is null, c.parked
                from claims c left join sessions s on s.id = c.session_id order by c.id",
         )?;
         let mut found = statement.query([])?;
@@ -73,14 +74,11 @@ impl Claims {
             );
             return Ok(());
         };
-        let session = SessionId::from_bytes(row.get(1)?);
+        let session = (!row.get::<_, bool>(7)?).then_some(SessionId::from_bytes(row.get(1)?));
         let held = holder.state.is_in_flight() && !holder.parked;
-        if attempt == holder.attempt && held && holder.session != Some(session) {
-            report.add(
-                "I1",
-                entity(),
-                format!("attempt {attempt} is held by its row and by session {session}"),
-            );
+        if attempt == holder.attempt && held && holder.session != session {
+            let other = named(session);
+            report.add("I1", entity(), format!("attempt {attempt} is held by its row and by {other}"));
         }
         if attempt <= holder.attempt {
             // Its row was written since; the log keeps the pair until all of its kind are done.
@@ -102,10 +100,11 @@ impl Claims {
             tick: row.get(2)?,
             at: Timestamp(row.get(3)?),
         };
-        if let Some(other) = self.by_step.insert(step, claim) {
-            let problem =
-                format!("attempt {attempt} is claimed by session {} and by session {session}", other.session);
-            report.add("I1", entity(), problem);
+        if let Some(other) = self.by_step.insert(step, claim)
+            && (session.is_some() || other.session.is_none())
+        {
+            let (one, two) = (named(other.session), named(session));
+            report.add("I1", entity(), format!("attempt {attempt} is claimed by {one} and by {two}"));
         }
         Ok(())
     }
@@ -116,9 +115,9 @@ impl Claims {
     pub fn iter(&self) -> impl Iterator<Item = (StepId, &Claim)> {
         self.by_step.iter().map(|(id, claim)| (*id, claim))
     }
-    /// A step's state as everyone sees it: the claim's, when it is newer than the row.
-    pub fn state(&self, step: StepId, row: State) -> State {
-        if self.by_step.contains_key(&step) { State::Running } else { row }
+    /// A step's state, and whether it waits for children, as everyone sees it.
+    pub fn standing(&self, step: StepId, state: State, parked: bool) -> (State, bool) {
+        self.of(step).map_or((state, parked), |claim| (State::Running, claim.session.is_none()))
     }
     pub fn attempt(&self, step: StepId, row: u32) -> u32 {
         self.of(step).map_or(row, |claim| claim.attempt)
@@ -132,7 +131,8 @@ impl Claims {
             throttled: false,
             wake_at: None,
             attempt: claim.attempt,
-            session: Some(claim.session),
+            session: claim.session,
+            parked: claim.session.is_none(),
             host: claim.host.clone(),
             tick: claim.tick,
             dispatched_at: Some(claim.at),
@@ -140,6 +140,10 @@ impl Claims {
             ..row
         }
     }
+}
+
+fn named(session: Option<SessionId>) -> String {
+    session.map_or("its own children".into(), |id| format!("session {id}"))
 }
 
 fn pairs(text: &str) -> Option<Vec<(StepId, u32)>> {

@@ -87,7 +87,7 @@ fn read_now(row: &Row, scene: &Scene) -> Result<Now> {
     let state = row.get_ref(1)?.as_str().ok().and_then(|s| s.parse().ok()).unwrap_or(State::NotRunnable);
     Ok(Now {
         id,
-        state: scene.claims.state(id, state),
+        state: scene.claims.standing(id, state, false).0,
         attempt: scene.claims.attempt(id, row.get(2)?),
         created_at: Timestamp(row.get(3)?),
         dispatch_group: row.get(4)?,

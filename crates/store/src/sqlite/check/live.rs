@@ -58,8 +58,8 @@ fn around(scene: &Scene) -> Result<Circumstances> {
         held.insert(SessionId::from_bytes(row.get(0)?), row.get::<_, i64>(1)?.unsigned_abs() as usize);
         Ok(())
     })?;
-    for (_, claim) in scene.claims.iter() {
-        *held.entry(claim.session).or_default() += 1;
+    for session in scene.claims.iter().filter_map(|(_, claim)| claim.session) {
+        *held.entry(session).or_default() += 1;
     }
     let mut groups = scene.browse.groups()?;
     if scene.offline {
