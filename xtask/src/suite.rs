@@ -2,6 +2,7 @@
 
 mod examples;
 mod install;
+mod postgres;
 
 use crate::stopwatch::Stopwatch;
 use crate::{crash, repo, shell, tidy};
@@ -13,7 +14,7 @@ struct Stage {
 }
 
 /// Cheap checks stand first, so that a slip is told before anything long is built.
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     Stage { name: "install", run: install::run },
     Stage { name: "format", run: || cargo(&["fmt", "--all", "--check"]) },
     Stage {
@@ -21,7 +22,8 @@ const STAGES: [Stage; 8] = [
         run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
     Stage { name: "tidy", run: tidy::run },
-    Stage { name: "tests", run: || cargo(&["nextest", "run", "--workspace"]) },
+    Stage { name: "tests", run: || cargo(&["nextest", "run", "--workspace", "-E", "not binary(postgres)"]) },
+    Stage { name: "tests on PostgreSQL", run: on_postgres },
     Stage { name: "doc tests", run: || cargo(&["test", "--doc", "--workspace"]) },
     Stage { name: "examples", run: examples::run },
     Stage { name: "crash", run: || crash::run(&crash::Options::short()) },
@@ -37,6 +39,14 @@ pub fn run() -> Result<()> {
     }
     eprintln!("== all {} stages passed in {:.0} s", STAGES.len(), whole.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The tests that set up a stage run on it a second time, with a server of their own.
+fn on_postgres() -> Result<()> {
+    let server = postgres::Postgres::start()?;
+    let which = "package(stepfast-testkit) or binary(postgres)";
+    let mut command = repo::cargo(&["nextest", "run", "--workspace", "-E", which]);
+    shell::run(command.env("STEPFAST_TEST_POSTGRES", &server.url))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

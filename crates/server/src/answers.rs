@@ -3,7 +3,7 @@
 use crate::{convert, figures, words};
 use model::{BlockId, Breaker, DispatchGroup, StepId, Timestamp};
 use std::collections::HashMap;
-use store::sqlite::Browse;
+use store::Browse;
 use store::{Filter, Result, StepRow};
 
 /// Rows read at once; payloads are large, so a long page is read in pieces.

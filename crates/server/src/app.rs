@@ -4,8 +4,8 @@ use crate::Site;
 use crate::error::ApiError;
 use crate::readers::Readers;
 use model::Timestamp;
+use store::Browse;
 use store::StoreError;
-use store::sqlite::Browse;
 
 pub struct App {
     pub site: Site,

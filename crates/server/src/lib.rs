@@ -16,14 +16,13 @@ use app::App;
 use axum::Router;
 use axum::middleware::{from_fn, map_response};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
 /// What a server shows and serves.
 pub struct Site {
     pub engine: engine::Engine,
-    pub database: PathBuf,
+    pub database: store::Database,
     pub clock: Arc<dyn store::Clock>,
     pub version: &'static str,
     pub host: String,

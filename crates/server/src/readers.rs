@@ -1,9 +1,7 @@
 //! A few connections for people's questions, used off the threads that answer requests.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::StoreError;
-use store::sqlite::Browse;
+use store::{Browse, Database, StoreError};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -13,13 +11,13 @@ const READERS_MAX: usize = 4;
 type Result<T> = std::result::Result<T, StoreError>;
 
 pub struct Readers {
-    database: PathBuf,
+    database: Database,
     idle: Arc<Mutex<Vec<Browse>>>,
     places: Semaphore,
 }
 
 impl Readers {
-    pub fn new(database: PathBuf) -> Readers {
+    pub fn new(database: Database) -> Readers {
         Readers { database, idle: Arc::default(), places: Semaphore::new(READERS_MAX) }
     }
 
@@ -31,7 +29,7 @@ impl Readers {
         let (idle, database) = (self.idle.clone(), self.database.clone());
         let task = spawn_blocking(move || {
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let browse = kept.map_or_else(|| Browse::open(&database), Ok)?;
+            let browse = kept.map_or_else(|| database.browse(), Ok)?;
             let found = work(&browse)?;
             // A connection that failed is not kept: the next question opens the file anew.
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(browse);
@@ -42,7 +40,7 @@ impl Readers {
 
     pub async fn try_open(&self) -> Result<()> {
         let database = self.database.clone();
-        let task = spawn_blocking(move || Browse::open(&database)?.breaker().map(drop));
+        let task = spawn_blocking(move || database.browse()?.breaker().map(drop));
         task.await.map_err(|_| ended())?
     }
 }

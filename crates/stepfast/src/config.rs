@@ -5,7 +5,8 @@ use crate::host_name;
 use anyhow::{Context, Result, bail};
 use model::{DEFAULT_GROUPS, DispatchGroup, limits};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use store::Database;
 
 /// Exactly what the file said.
 #[derive(Debug, Default, Deserialize)]
@@ -32,7 +33,7 @@ const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    pub database: PathBuf,
+    pub database: Database,
     pub port: u16,
     pub workers: usize,
     pub engine: engine::Config,
@@ -112,16 +113,11 @@ fn owned(names: &[String], all: &[DispatchGroup], faults: &mut Vec<String>) -> V
     all.iter().filter(|g| names.iter().any(|n| n == g.as_str())).cloned().collect()
 }
 
-fn database(url: &str, faults: &mut Vec<String>) -> PathBuf {
-    match url.split_once(':') {
-        Some(("sqlite", path)) if !path.is_empty() => path.into(),
-        _ => {
-            faults.push(format!(
-                "db: `{url}` is not understood; write sqlite:PATH, for example sqlite:stepfast.db"
-            ));
-            PathBuf::new()
-        }
-    }
+fn database(url: &str, faults: &mut Vec<String>) -> Database {
+    url.parse().unwrap_or_else(|fault| {
+        faults.push(format!("db: {fault}"));
+        Database::Sqlite(Path::new("").into())
+    })
 }
 
 fn read(path: Option<&Path>) -> Result<RawConfig> {

@@ -8,7 +8,6 @@ use model::{Breaker, DispatchGroup, NewStep};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
-use store::sqlite::Lock;
 use store::{Retained, Retention};
 use wire::{BreakerBody, CreatedView, OperateBody, OperatedView, Problem};
 
@@ -19,7 +18,7 @@ pub enum Door {
 
 impl Door {
     pub fn open(settings: &Settings, server: Option<&str>, doing: &str) -> Result<Door> {
-        let found = Lock::holder(&settings.database);
+        let found = settings.database.decider()?;
         if let Some(url) = server.map(String::from).or_else(|| found.as_ref().and_then(|h| h.url.clone())) {
             let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).build()?;
             return Ok(Door::Remote { url: url.trim_end_matches('/').to_string(), http });

@@ -1,16 +1,16 @@
-//! An engine in this process on a SQLite file: the smallest whole thing.
+//! An engine in this process on a database: the smallest whole thing.
 
 use engine::{Config, Engine, EngineError, EngineThread};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use store::sqlite::{Holder, SqliteStore};
-use store::{Clock, SystemClock};
+use store::sqlite::Holder;
+use store::{Clock, Database};
 use worker::{Registry, Runner, RunnerConfig};
 
 pub struct LocalConfig {
     pub engine: Config,
-    pub clock: Arc<dyn Clock>,
+    /// Time, when it is not that of the machine or of the database server.
+    pub clock: Option<Arc<dyn Clock>>,
     /// What this process does with the file, for whoever finds it taken.
     pub doing: String,
     pub url: Option<String>,
@@ -19,7 +19,7 @@ pub struct LocalConfig {
 impl Default for LocalConfig {
     fn default() -> Self {
         let engine = Config { host: host_name().into(), ..Config::default() };
-        LocalConfig { engine, clock: Arc::new(SystemClock::default()), doing: "embed".into(), url: None }
+        LocalConfig { engine, clock: None, doing: "embed".into(), url: None }
     }
 }
 
@@ -32,14 +32,14 @@ pub struct Local {
 }
 
 impl Local {
-    pub fn open(path: &Path, config: LocalConfig) -> Result<Local, EngineError> {
+    pub fn open(database: &Database, config: LocalConfig) -> Result<Local, EngineError> {
         let LocalConfig { mut engine, clock, doing, url } = config;
         let holder =
             Holder { pid: std::process::id(), host: engine.host.to_string(), url: url.clone(), doing };
-        let store = SqliteStore::open(path, clock, holder)?;
+        let store = database.open(clock, holder)?;
         engine.url = url;
         let (host, queues) = (engine.host.clone(), engine.known_queues());
-        let (engine, thread) = Engine::start(Box::new(store), engine)?;
+        let (engine, thread) = Engine::start(store, engine)?;
         Ok(Local { engine, thread, runners: Vec::new(), host, queues })
     }
 

@@ -2,18 +2,35 @@
 
 mod batch;
 mod browse;
+mod check;
 mod clock;
+mod database;
 mod error;
+mod explain;
+mod leases;
+mod migration;
+mod pages;
+pub mod postgres;
+mod reads;
+mod retention;
+mod rows;
+mod settings;
+pub mod sql;
 pub mod sqlite;
+mod statements;
+mod writes;
 
 pub use batch::{
     Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, RowKnown,
     SessionRow, StepWrite, TallyKey, Tick,
 };
-pub use browse::{Filter, StepRow, Totals};
+pub use browse::{Browse, Filter, StepRow, Totals};
+pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
+pub use database::Database;
 pub use error::StoreError;
-pub use sqlite::{Checkable, Checked, Finding, INVARIANTS};
+pub use explain::Circumstances;
+pub use migration::MigrationState;
 
 use model::{
     Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, Step, StepId, StepKind,
@@ -90,6 +107,8 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     fn now(&self) -> Timestamp;
     /// Make sure of the dispatch groups and take their leases; refused while another node lives.
     fn lease(&mut self, node: &NodeRow, groups: &[DispatchGroup], all: &[DispatchGroup]) -> Result<Lease>;
+    /// Before looking again: the same lease if it still holds, or a new one; refused while another node has it.
+    fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease>;
     fn recover(&mut self, lease: &Lease) -> Result<Found>;
     /// Blocks of these groups that have not come to rest.
     fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>>;

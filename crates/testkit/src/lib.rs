@@ -2,4 +2,4 @@
 
 mod stage;
 
-pub use stage::{Stage, outcome_of};
+pub use stage::{SERVER, Stage, outcome_of};

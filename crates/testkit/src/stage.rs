@@ -5,11 +5,12 @@ use model::{
     Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId, limits,
 };
 use rules::settle::Mode;
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use store::sqlite::{Browse, Holder, SqliteStore};
-use store::{Clock, Filter, SimClock, StepRow};
+use store::postgres::Scratch;
+use store::sqlite::Holder;
+use store::{Browse, Clock, Database, Filter, SimClock, StepRow};
 use tempfile::TempDir;
 
 const ACTIONS: [&str; 9] = ["ok", "quiet", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold"];
@@ -30,8 +31,34 @@ pub fn outcome_of(action: &str) -> Option<Outcome> {
     })
 }
 
+/// Where stages are set up when it is not in a file: the address of a PostgreSQL server.
+pub const SERVER: &str = "STEPFAST_TEST_POSTGRES";
+
+/// A database of this stage's own.
+enum Ground {
+    File(TempDir),
+    Server(Scratch),
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let Ok(server) = std::env::var(SERVER) else {
+            return Ground::File(tempfile::tempdir().expect("a directory can be made"));
+        };
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("stage_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        Ground::Server(Scratch::new(&server, &name).expect("the server makes a database"))
+    }
+    fn database(&self) -> Database {
+        match self {
+            Ground::File(dir) => Database::Sqlite(dir.path().join("stage.db")),
+            Ground::Server(scratch) => Database::Postgres(scratch.url.clone()),
+        }
+    }
+}
+
 pub struct Stage {
-    dir: TempDir,
+    ground: Ground,
     pub clock: SimClock,
     pub engine: Engine,
     thread: Option<EngineThread>,
@@ -48,24 +75,33 @@ impl Stage {
     }
 
     pub async fn with(config: Config) -> Stage {
-        let dir = tempfile::tempdir().expect("a directory can be made");
+        let ground = Ground::new();
         let clock = SimClock::default();
-        let (engine, thread) = start(&dir, &clock, &config);
+        let (engine, thread) = start(&ground, &clock, &config);
         let session = join(&engine).await;
-        Stage { dir, clock, engine, thread: Some(thread), session, config, held: Vec::new() }
+        Stage { ground, clock, engine, thread: Some(thread), session, config, held: Vec::new() }
     }
 
-    pub fn path(&self) -> PathBuf {
-        self.dir.path().join("stage.db")
+    pub fn database(&self) -> Database {
+        self.ground.database()
     }
 
     /// The process dies and another takes its place.
     pub async fn crash(&mut self) {
         self.engine.halt();
         self.thread.take().expect("it runs").join();
-        let (engine, thread) = start(&self.dir, &self.clock, &self.config);
+        if let Ground::Server(_) = self.ground {
+            // Nobody there can prove it dead before its lease is over.
+            self.clock.advance(limits::GROUP_LEASE);
+        }
+        let (engine, thread) = start(&self.ground, &self.clock, &self.config);
         self.engine = engine;
         self.thread = Some(thread);
+        self.join_again().await;
+    }
+
+    /// The worker finds that its session was given up, and joins anew.
+    pub async fn join_again(&mut self) {
         self.session = join(&self.engine).await;
         self.held.clear();
     }
@@ -155,7 +191,7 @@ impl Stage {
     }
 
     pub fn browse(&self) -> Browse {
-        Browse::open(&self.path()).expect("the database can be read")
+        self.database().browse().expect("the database can be read")
     }
 
     pub fn step(&self, id: StepId) -> StepRow {
@@ -214,11 +250,10 @@ fn letter(state: State) -> char {
     }
 }
 
-fn start(dir: &TempDir, clock: &SimClock, config: &Config) -> (Engine, EngineThread) {
+fn start(ground: &Ground, clock: &SimClock, config: &Config) -> (Engine, EngineThread) {
     let holder = Holder { doing: "test".into(), ..Holder::default() };
-    let path = dir.path().join("stage.db");
-    let store = SqliteStore::open(&path, Arc::new(clock.clone()), holder).expect("the database opens");
-    Engine::start(Box::new(store), config.clone()).expect("the engine starts")
+    let store = ground.database().open(Some(Arc::new(clock.clone())), holder).expect("the database opens");
+    Engine::start(store, config.clone()).expect("the engine starts")
 }
 
 async fn join(engine: &Engine) -> SessionHandle {

@@ -10,6 +10,7 @@ pub fn run() -> Result<()> {
     component("rustfmt", "fmt")?;
     component("clippy", "clippy")?;
     nextest()?;
+    postgres()?;
     chromium()
 }
 
@@ -35,6 +36,14 @@ fn nextest() -> Result<()> {
     }
     shell::run(&mut repo::cargo(&["install", "cargo-nextest", "--locked"]))
         .context("`cargo nextest` is missing and could not be installed")
+}
+
+/// Every stage is set up on both databases.
+fn postgres() -> Result<()> {
+    if super::postgres::binaries().is_ok() {
+        return Ok(());
+    }
+    apt("PostgreSQL", &["postgresql"])
 }
 
 /// Pages are tested in a real browser.

@@ -20,6 +20,11 @@ impl Node {
             // Touching the step writes its row, and the log no longer has to speak for it.
             self.board.edit(id, |_, _| {});
         }
+        if std::mem::take(&mut self.enter_sessions) {
+            for session in self.sessions.ids() {
+                self.put_session(turn, session, None);
+            }
+        }
         self.end_breakers(turn, now);
         if now >= self.renewed_at + limits::RENEW_EVERY {
             self.renewed_at = now;

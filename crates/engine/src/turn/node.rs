@@ -84,6 +84,8 @@ pub struct Node {
     pub(super) closing: bool,
     /// Something is left for the next turn although nothing new arrives.
     again: bool,
+    /// The rows of the sessions are to be written: somebody may have ended them.
+    pub(super) enter_sessions: bool,
     /// A cascade goes on in the next turn; all it needs is in hand, so it does not wait for the disk.
     unfinished: bool,
 }
@@ -158,6 +160,7 @@ impl Node {
             down: false,
             closing: false,
             again: true,
+            enter_sessions: false,
             unfinished: false,
             config,
         };
@@ -438,7 +441,7 @@ impl Node {
             return;
         }
         self.store.reset();
-        match self.recover() {
+        match self.lease_again().and_then(|()| self.recover()) {
             Ok(()) => {
                 self.sessions.hear_all(self.store.now());
                 self.down = false;
@@ -446,6 +449,13 @@ impl Node {
             }
             Err(problem) => warn!(%problem, "the store cannot be read; trying again"),
         }
+    }
+
+    /// Another node may have taken over while this one was away; its sessions are on record again when it is back.
+    fn lease_again(&mut self) -> Result<()> {
+        self.lease = self.store.lease_again(&self.row, &self.lease, &self.config.groups)?;
+        self.enter_sessions = true;
+        Ok(())
     }
 
     /// Answer without acting: the store is not there.

@@ -34,6 +34,9 @@ impl Sessions {
         let live = Live { session, hand, leaving: false, held: IdMap::default(), handed: 0, started_at: now };
         self.live.insert(id, live);
     }
+    pub fn ids(&self) -> Vec<SessionId> {
+        self.live.keys().copied().collect()
+    }
     pub fn get(&self, id: SessionId) -> Option<&Live> {
         self.live.get(&id)
     }

@@ -64,14 +64,20 @@ impl Place {
         let store = SqliteStore::open(&database, clock.clone(), holder).unwrap();
         let config = Config { host: "here".into(), full_history: true, ..Config::default() };
         let (engine, thread) = Engine::start(Box::new(store), config).unwrap();
-        let site = Site { engine: engine.clone(), database, clock, version: "1.2.3", host: "here".into() };
+        let site = Site {
+            engine: engine.clone(),
+            database: store::Database::Sqlite(database),
+            clock,
+            version: "1.2.3",
+            host: "here".into(),
+        };
         Place { engine, router: server::router(site), dir, thread, runners: Vec::new() }
     }
 
     pub fn site(&self) -> Site {
         Site {
             engine: self.engine.clone(),
-            database: self.database(),
+            database: store::Database::Sqlite(self.database()),
             clock: Arc::new(SystemClock::default()),
             version: "1.2.3",
             host: "here".into(),

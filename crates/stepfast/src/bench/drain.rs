@@ -29,7 +29,7 @@ pub async fn once(rig: &Rig, name: &str, n: usize) -> Result<(f64, f64)> {
 }
 
 fn completed_before(rig: &Rig, name: &str) -> Result<usize> {
-    let totals = store::sqlite::Browse::open(&rig.path(name))?.totals()?;
+    let totals = rig.database(name)?.browse()?.totals()?;
     let done = totals.tallies.iter().filter(|(k, _)| k.state == model::State::Completed);
     Ok(done.map(|(_, n)| *n as usize).sum())
 }

@@ -21,7 +21,7 @@ pub struct Figures {
 
 impl Figures {
     pub fn new(workload: &'static str, n: usize, steps_per_s: f64) -> Figures {
-        Figures { workload, store: "sqlite", n, steps_per_s: steps_per_s.round(), ..Figures::default() }
+        Figures { workload, n, steps_per_s: steps_per_s.round(), ..Figures::default() }
     }
     pub fn with_samples(mut self, mut samples: Vec<Duration>) -> Figures {
         samples.sort_unstable();

@@ -14,7 +14,7 @@ pub use rig::Rig;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use std::path::PathBuf;
+use store::Database;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Workload {
@@ -36,13 +36,15 @@ pub struct BenchArgs {
     pub workload: Workload,
     pub n: Option<usize>,
     pub concurrency: usize,
-    pub dir: Option<PathBuf>,
+    /// Beside this file, or on this server.
+    pub place: Option<Database>,
     pub closed: usize,
 }
 
 pub async fn run(args: BenchArgs) -> Result<Figures> {
-    let rig = Rig::new(args.dir, args.concurrency)?;
-    match args.workload {
+    let rig = Rig::new(args.place, args.concurrency)?;
+    let store = rig.store();
+    let figures = match args.workload {
         Workload::Drain => drain::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Enqueue => enqueue::run(&rig, args.n.unwrap_or(50_000)).await,
         Workload::Latency => latency::run(&rig, args.n.unwrap_or(2_000)).await,
@@ -52,5 +54,6 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
             let n = args.n.unwrap_or(100_000);
             tokio::task::spawn_blocking(move || limit::run(&rig, n)).await?
         }
-    }
+    };
+    figures.map(|figures| Figures { store, ..figures })
 }

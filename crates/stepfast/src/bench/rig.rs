@@ -4,11 +4,13 @@ use crate::{Local, LocalConfig};
 use anyhow::{Context, Result, bail};
 use engine::Stopwatch;
 use model::NewStep;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use store::sqlite::Browse;
+use store::postgres::Scratch;
+use store::{Browse, Database};
 use worker::{Claim, Outcome, Registry};
 
 /// Steps of one bulk create.
@@ -20,21 +22,45 @@ pub struct Rig {
     dir: PathBuf,
     temporary: bool,
     pub concurrency: usize,
+    /// A PostgreSQL server to measure on instead, and the databases made on it.
+    server: Option<String>,
+    made: Mutex<HashMap<String, Scratch>>,
 }
 
 impl Rig {
-    /// Beside the given directory, or in the system's temporary one.
-    pub fn new(dir: Option<PathBuf>, concurrency: usize) -> Result<Rig> {
-        let base = dir.clone().unwrap_or_else(std::env::temp_dir);
+    /// Beside the given file, on the given server, or in the system's temporary directory.
+    pub fn new(place: Option<Database>, concurrency: usize) -> Result<Rig> {
+        let (dir, server) = match place {
+            Some(Database::Sqlite(path)) => (path.parent().map(PathBuf::from), None),
+            Some(Database::Postgres(url)) => (None, Some(url)),
+            None => (None, None),
+        };
+        let base = dir.filter(|d| !d.as_os_str().is_empty()).unwrap_or_else(std::env::temp_dir);
         let dir = base.join(format!("stepfast-bench-{}", std::process::id()));
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        Ok(Rig { dir, temporary: true, concurrency })
+        Ok(Rig { dir, temporary: true, concurrency, server, made: Mutex::default() })
+    }
+    pub fn store(&self) -> &'static str {
+        if self.server.is_some() { "postgres" } else { "sqlite" }
     }
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.db"))
     }
+    /// The database of this name, made when it is first asked for.
+    pub fn database(&self, name: &str) -> Result<Database> {
+        let Some(server) = &self.server else { return Ok(Database::Sqlite(self.path(name))) };
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = made.get(name) {
+            return Ok(Database::Postgres(known.url.clone()));
+        }
+        let scratch = Scratch::new(server, &format!("stepfast_bench_{}_{name}", std::process::id()))?;
+        let url = scratch.url.clone();
+        made.insert(name.into(), scratch);
+        Ok(Database::Postgres(url))
+    }
     pub fn open(&self, name: &str) -> Result<Local> {
-        Ok(Local::open(&self.path(name), LocalConfig { doing: "bench".into(), ..LocalConfig::default() })?)
+        let config = LocalConfig { doing: "bench".into(), ..LocalConfig::default() };
+        Ok(Local::open(&self.database(name)?, config)?)
     }
     /// Wait until this many steps of an action are recorded as completed.
     pub async fn wait_completed(&self, name: &str, started: &AtomicUsize, n: usize) -> Result<()> {
@@ -48,7 +74,7 @@ impl Rig {
                 bail!("no step was started for {} s; {now} of {n} have run", STALLED.as_secs());
             }
         }
-        let browse = Browse::open(&self.path(name))?;
+        let browse = self.database(name)?.browse()?;
         let watch = Stopwatch::start();
         while completed(&browse)? < n as i64 {
             if watch.elapsed() > STALLED {

@@ -11,7 +11,7 @@ use model::{Breaker, DispatchGroup};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
-use store::sqlite::Browse;
+use store::Browse;
 use store::{Clock, SystemClock};
 
 /// Between two looks while waiting.
@@ -58,7 +58,7 @@ async fn switch(settings: &Settings, common: &Common, args: &Switch, off: bool) 
 }
 
 fn status(settings: &Settings, json: bool) -> Result<ExitCode> {
-    let browse = Browse::open(&settings.database)?;
+    let browse = settings.database.browse()?;
     let now = SystemClock::default().now();
     let scopes = std::iter::once(("everywhere".to_string(), browse.breaker()?))
         .chain(browse.groups()?.into_iter().map(|g| (g.dispatch_group.to_string(), g.breaker)));
@@ -84,7 +84,7 @@ fn status(settings: &Settings, json: bool) -> Result<ExitCode> {
 
 pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<ExitCode> {
     let scope = group(settings, args.group.as_ref())?;
-    let browse = Browse::open(&settings.database)?;
+    let browse = settings.database.browse()?;
     if !is_off(&browse, scope.as_ref())? {
         let switch_args = Switch {
             group: args.group.clone(),

@@ -2,14 +2,15 @@
 
 use super::output;
 use crate::cli::Check;
+use crate::config::Settings;
 use anyhow::Result;
 use serde_json::json;
 use std::process::ExitCode;
-use store::sqlite::{Browse, Lock};
 use store::{Clock, SystemClock};
 
-pub fn run(browse: &Browse, args: &Check, json: bool) -> Result<ExitCode> {
-    let offline = Lock::holder(browse.path()).is_none();
+pub fn run(settings: &Settings, args: &Check, json: bool) -> Result<ExitCode> {
+    let browse = settings.database.browse()?;
+    let offline = settings.database.decider()?.is_none();
     let bar = indicatif::ProgressBar::new(0);
     let checked = browse.check(SystemClock::default().now(), offline, |done, all| {
         bar.set_length(all as u64);

@@ -9,6 +9,7 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 use std::process::ExitCode;
 use std::time::Duration;
+use store::Database;
 
 /// Between two orders of the sample work.
 const EVERY: Duration = Duration::from_millis(700);
@@ -18,7 +19,7 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     let dir = args
         .dir
         .unwrap_or_else(|| std::env::temp_dir().join(format!("stepfast-demo-{}", std::process::id())));
-    settings.database = dir.join("demo.db");
+    settings.database = Database::Sqlite(dir.join("demo.db"));
     settings.port = args.port.unwrap_or(settings.port);
     let running = Running::start(settings.clone()).await?;
     tell(&running.url, &settings);
@@ -36,7 +37,7 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
 }
 
 fn tell(url: &str, settings: &Settings) {
-    let db = format!("sqlite:{}", settings.database.display());
+    let db = settings.database.to_string();
     println!("Stepfast runs with sample work. Look at it:\n");
     println!("  {url}/step-dispatcher\n");
     println!("Then try, in another terminal:\n");

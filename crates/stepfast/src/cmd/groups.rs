@@ -5,7 +5,7 @@ use anyhow::Result;
 use model::State;
 use serde_json::json;
 use std::process::ExitCode;
-use store::sqlite::Browse;
+use store::Browse;
 
 pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
     let totals = browse.totals()?.tallies;

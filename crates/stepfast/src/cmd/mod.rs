@@ -18,7 +18,6 @@ use crate::cli::{Cli, Command};
 use crate::config::Settings;
 use anyhow::Result;
 use std::process::ExitCode;
-use store::sqlite::Browse;
 
 pub async fn run(cli: Cli) -> Result<ExitCode> {
     let Cli { common, command } = cli;
@@ -27,18 +26,14 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
             workload: args.workload,
             n: args.n,
             concurrency: args.workers,
-            dir: common
-                .db
-                .as_deref()
-                .and_then(|db| db.strip_prefix("sqlite:"))
-                .map(|path| std::path::Path::new(path).parent().unwrap_or(".".as_ref()).to_path_buf()),
+            place: common.db.as_deref().map(str::parse).transpose().map_err(crate::Refused)?,
             closed: args.closed,
         };
         output::figures(&bench::run(args).await?, common.json);
         return Ok(ExitCode::SUCCESS);
     }
     let settings = Settings::load(&common)?;
-    let browse = || Browse::open(&settings.database);
+    let browse = || settings.database.browse();
     match command {
         Command::Serve(args) => serve::run(settings, args).await,
         Command::Demo(args) => demo::run(settings, args).await,
@@ -49,11 +44,11 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Drain(args) => breaker::drain(&settings, &common, args).await,
         Command::Ticks(args) => ticks::run(&browse()?, &args, common.json),
         Command::Nodes => nodes::run(&browse()?, common.json),
-        Command::Check(args) => check::run(&browse()?, &args, common.json),
+        Command::Check(args) => check::run(&settings, &args, common.json),
         Command::Migrate(args) => storage::migrate(&settings, &args, common.json),
         Command::Archive(args) => retention::archive(&settings, &common, args).await,
         Command::Purge(args) => retention::purge(&settings, &common, args).await,
-        Command::Backup(args) => storage::backup(&browse()?, &args, common.json),
+        Command::Backup(args) => storage::backup(&settings, &args, common.json),
         Command::Bench(_) => unreachable!("it was run above"),
     }
 }

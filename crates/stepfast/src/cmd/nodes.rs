@@ -4,7 +4,7 @@ use super::output;
 use anyhow::Result;
 use serde_json::json;
 use std::process::ExitCode;
-use store::sqlite::Browse;
+use store::Browse;
 
 pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
     let sessions = browse.sessions()?;

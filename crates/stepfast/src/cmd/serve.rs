@@ -4,6 +4,7 @@ use crate::cli::Serve;
 use crate::config::Settings;
 use crate::{Local, LocalConfig, Unavailable};
 use anyhow::{Result, bail};
+use engine::EngineError;
 use model::limits;
 use server::Site;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,12 +12,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use stepfast::{Registry, register_builtin};
-use store::SystemClock;
+use store::{Database, StoreError, SystemClock};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 /// How long jobs may go on after a stop was asked for.
 const GRACE: Duration = Duration::from_secs(20);
+/// How often a node that stands by looks whether it is needed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
     settings.limit_to(&args.groups)?;
@@ -38,6 +41,34 @@ pub struct Running {
     site: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
+/// Open the database to decide for it. While another node does, wait: it may end, and then this one takes over.
+async fn stand_by(settings: &Settings, url: &str) -> Result<Local> {
+    let mut told = false;
+    loop {
+        let config = LocalConfig {
+            engine: settings.engine.clone(),
+            doing: "serve".into(),
+            url: Some(url.into()),
+            ..LocalConfig::default()
+        };
+        match Local::open(&settings.database, config) {
+            Err(EngineError::Unavailable(StoreError::Busy(who)))
+                if matches!(settings.database, Database::Postgres(_)) =>
+            {
+                if !told {
+                    eprintln!("standing by: {who}");
+                    told = true;
+                }
+            }
+            other => return Ok(other?),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+            () = wait_for_stop() => bail!(Unavailable("stopped while standing by".into())),
+        }
+    }
+}
+
 impl Running {
     pub async fn start(settings: Settings) -> Result<Running> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
@@ -48,13 +79,7 @@ impl Running {
             }
         };
         let url = format!("http://{}", listener.local_addr()?);
-        let config = LocalConfig {
-            engine: settings.engine.clone(),
-            doing: "serve".into(),
-            url: Some(url.clone()),
-            ..LocalConfig::default()
-        };
-        let mut local = Local::open(&settings.database, config)?;
+        let mut local = stand_by(&settings, &url).await?;
         if settings.workers > 0 {
             let mut registry = Registry::default();
             register_builtin(&mut registry);

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use server::convert;
 use std::io::Read;
 use std::process::ExitCode;
-use store::sqlite::Browse;
+use store::Browse;
 use store::{Clock, Filter, StepRow, SystemClock};
 
 pub async fn run(settings: &Settings, common: &Common, verb: Steps) -> Result<ExitCode> {
@@ -115,7 +115,7 @@ fn filter(args: &List) -> Result<Filter> {
 }
 
 fn list(settings: &Settings, args: &List, json: bool) -> Result<ExitCode> {
-    let browse = Browse::open(&settings.database)?;
+    let browse = settings.database.browse()?;
     let mut filter = filter(args)?;
     let mut rows = Vec::new();
     loop {
@@ -160,7 +160,7 @@ fn cells(row: &StepRow) -> Vec<String> {
 }
 
 fn show(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
-    let browse = Browse::open(&settings.database)?;
+    let browse = settings.database.browse()?;
     let id = step_id(id)?;
     let Some(row) = browse.step(id)? else { bail!(Refused(format!("there is no step {id}"))) };
     let around = browse.circumstances(SystemClock::default().now())?;

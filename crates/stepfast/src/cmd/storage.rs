@@ -1,4 +1,4 @@
-//! `migrate` and `backup`: the database as a file.
+//! `migrate` and `backup`: the database as a whole.
 
 use super::output;
 use crate::cli::{Backup, Migrate};
@@ -6,11 +6,10 @@ use crate::config::Settings;
 use anyhow::Result;
 use serde_json::json;
 use std::process::ExitCode;
-use store::sqlite::Browse;
-use store::{Clock, SystemClock};
+use store::{Clock, Database, SystemClock, sqlite};
 
 pub fn migrate(settings: &Settings, args: &Migrate, json: bool) -> Result<ExitCode> {
-    let state = Browse::migrate(&settings.database, SystemClock::default().now(), !args.check)?;
+    let state = settings.database.migrate(SystemClock::default().now(), !args.check)?;
     let current = state.applied == state.known;
     if json {
         output::line(&json!({"applied": state.applied, "known": state.known, "current": current}));
@@ -25,9 +24,13 @@ pub fn migrate(settings: &Settings, args: &Migrate, json: bool) -> Result<ExitCo
     Ok(if current { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-pub fn backup(browse: &Browse, args: &Backup, json: bool) -> Result<ExitCode> {
+pub fn backup(settings: &Settings, args: &Backup, json: bool) -> Result<ExitCode> {
+    let Database::Sqlite(file) = &settings.database else {
+        let fix = "use pg_dump or the backups of the server";
+        return Err(crate::Refused(format!("`backup` copies a SQLite file; for PostgreSQL {fix}")).into());
+    };
     let bar = indicatif::ProgressBar::new(0);
-    browse.backup(&args.to, |done, all| {
+    sqlite::backup(file, &args.to, |done, all| {
         bar.set_length(all);
         bar.set_position(done);
     })?;

@@ -5,7 +5,7 @@ use crate::cli::Ticks;
 use anyhow::Result;
 use serde_json::json;
 use std::process::ExitCode;
-use store::sqlite::Browse;
+use store::Browse;
 
 pub fn run(browse: &Browse, args: &Ticks, json: bool) -> Result<ExitCode> {
     let mut rows = Vec::new();

@@ -67,14 +67,13 @@ pub struct Server {
 
 impl Server {
     pub fn start(db: &Path, args: &[&str]) -> Server {
-        let mut child = command(db, &["serve", "--port", "0"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut command = command(db, &["serve", "--port", "0"]);
+        command.args(args);
+        Server::spawn(command)
+    }
+    pub fn spawn(mut command: Command) -> Server {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let line = first_line(child.stdout.take().unwrap());
         let url = line
             .trim()
             .strip_prefix("listening on ")
@@ -103,6 +102,12 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+pub fn first_line(from: impl std::io::Read) -> String {
+    let mut line = String::new();
+    BufReader::new(from).read_line(&mut line).unwrap();
+    line
 }
 
 /// Look until it is so; the thing that is waited for ends the wait, not the clock.

@@ -1,24 +1,14 @@
 //! Forward-only migrations, each with the checksum it was applied with.
 
-use crate::{Result, StoreError};
+use crate::Result;
+use crate::migration::{MigrationState, checksum, compare};
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
-use sha2::{Digest, Sha256};
 
 const MIGRATIONS: [(&str, &str); 2] = [
     ("0001_steps", include_str!("../../sql/sqlite/migrations/0001_steps.sql")),
     ("0002_archive", include_str!("../../sql/sqlite/migrations/0002_archive.sql")),
 ];
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MigrationState {
-    pub applied: usize,
-    pub known: usize,
-}
-
-fn checksum(sql: &str) -> String {
-    Sha256::digest(sql.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
-}
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.
 pub fn state(connection: &Connection) -> Result<MigrationState> {
@@ -33,19 +23,7 @@ pub fn state(connection: &Connection) -> Result<MigrationState> {
     let mut statement = connection.prepare("select name, checksum from migrations order by number")?;
     let rows: Vec<(String, String)> =
         statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-    for (i, (name, sum)) in rows.iter().enumerate() {
-        let Some((known, sql)) = MIGRATIONS.get(i) else {
-            let problem = format!("the database has migration `{name}`, which this program does not know");
-            return Err(StoreError::Refused(format!("{problem}; use the newer version that wrote it")));
-        };
-        if name != known || *sum != checksum(sql) {
-            let problem = format!("migration `{name}` was applied with other content than this program has");
-            return Err(StoreError::Refused(format!(
-                "{problem}; restore a backup or use the version that wrote it"
-            )));
-        }
-    }
-    Ok(MigrationState { applied: rows.len(), known: MIGRATIONS.len() })
+    compare(&rows, &MIGRATIONS)
 }
 
 pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<MigrationState> {

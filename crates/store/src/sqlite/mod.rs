@@ -1,23 +1,19 @@
 //! SQLite: one writer thread with group commit, readers apart, one process that decides.
 
-mod browse;
-mod check;
+mod backup;
 mod commit;
 mod connect;
-mod explain;
 mod lock;
 mod migrate;
-mod read;
-mod retention;
-mod rows;
-mod statements;
-mod steps;
+mod open;
+#[cfg(test)]
+mod plans;
+mod sql;
+mod store;
 mod writer;
 
-pub use browse::Browse;
-pub use check::{Checkable, Checked, Finding, INVARIANTS};
+pub use backup::backup;
 pub use connect::{OpenMode, library_version};
-pub use explain::Circumstances;
 pub use lock::{Holder, Lock};
-pub use migrate::{MigrationState, migrate, state as migration_state};
-pub use read::SqliteStore;
+pub use open::migrate_file;
+pub use store::SqliteStore;

@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use stepfast_store::sqlite::{Browse, Holder, SqliteStore};
+use stepfast_store::Browse;
+use stepfast_store::sqlite::{Holder, SqliteStore};
 use stepfast_store::{
     Alert, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow,
     SessionRow, SimClock, StepWrite, Store, Tick,

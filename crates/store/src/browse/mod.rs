@@ -1,0 +1,247 @@
+//! Reads for people, on a connection of their own, never inside a turn.
+
+mod nouns;
+
+pub use nouns::{Filter, StepRow, Totals};
+
+use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
+use crate::sql::{Param, Sql};
+use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, STEP_COLUMNS};
+use crate::{AuditEntry, EventRow, Result, StoreError, params, reads, rows, settings};
+use model::{
+    Block, BlockId, Breaker, DispatchGroup, GroupStatus, NodeId, SessionId, SessionOffer, StepId, Timestamp,
+    limits,
+};
+
+pub struct Browse {
+    sql: Box<dyn Sql + Send>,
+    place: String,
+}
+
+impl Browse {
+    /// Read through a connection; `place` is what people call the database.
+    pub fn new(sql: Box<dyn Sql + Send>, place: String) -> Browse {
+        Browse { sql, place }
+    }
+
+    /// Where the database is, for people.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    pub(crate) fn sql(&self) -> &dyn Sql {
+        &*self.sql
+    }
+
+    pub fn step(&self, id: StepId) -> Result<Option<StepRow>> {
+        Ok(self.query("where id = $1", params![id])?.into_iter().next())
+    }
+
+    pub fn steps(&self, filter: &Filter) -> Result<Vec<StepRow>> {
+        let mut conditions = Vec::new();
+        let mut values: Vec<Param> = Vec::new();
+        let mut equal = |column: &str, value: Option<Param<'static>>| {
+            if let Some(value) = value {
+                values.push(value);
+                conditions.push(format!("{column} = ${}", values.len()));
+            }
+        };
+        let text = |t: &Option<String>| t.clone().map(Param::from);
+        equal("action", text(&filter.action));
+        equal("queue", text(&filter.queue));
+        equal("dispatch_group", text(&filter.dispatch_group));
+        equal("step_key", text(&filter.step_key));
+        equal("relatable_type", text(&filter.relatable_type));
+        equal("relatable_id", text(&filter.relatable_id));
+        equal("block_id", filter.block.map(Param::from));
+        if !filter.states.is_empty() {
+            let words: Vec<String> = filter.states.iter().map(|s| format!("'{s}'")).collect();
+            conditions.push(format!("state in ({})", words.join(", ")));
+        }
+        if let Some(after) = filter.after {
+            values.push(after.into());
+            conditions.push(format!("seq {} ${}", if filter.ascending { ">" } else { "<" }, values.len()));
+        }
+        let condition =
+            if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
+        let order = if filter.ascending { "asc" } else { "desc" };
+        let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
+        self.query(&format!("{condition} order by seq {order} limit {limit}"), &values)
+    }
+
+    fn query(&self, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
+        let sql = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from steps_now {tail}");
+        self.sql().rows(&sql, values, |row| {
+            let (detail, seq) = rows::detail(row)?;
+            Ok(StepRow { step: rows::step(row)?, detail, seq })
+        })
+    }
+
+    pub fn block(&self, id: BlockId) -> Result<Option<Block>> {
+        reads::block(self.sql(), id)
+    }
+
+    pub fn totals(&self) -> Result<Totals> {
+        let oldest: Option<i64> = self.sql().value(OLDEST_PENDING, params![])?;
+        Ok(Totals { tallies: reads::tallies(self.sql())?, oldest_pending: oldest.map(Timestamp) })
+    }
+
+    pub fn groups(&self) -> Result<Vec<GroupStatus>> {
+        reads::group_statuses(self.sql())
+    }
+
+    pub fn breaker(&self) -> Result<Breaker> {
+        settings::global_breaker(self.sql())
+    }
+
+    pub fn nodes(&self) -> Result<Vec<NodeRow>> {
+        let sql = "select id, host, pid, url, version, started_at, seen_at, ended_at from nodes order by started_at desc limit 100";
+        self.sql().rows(sql, params![], |r| {
+            Ok(NodeRow {
+                id: NodeId::from_bytes(r.get(0)?),
+                host: r.get(1)?,
+                pid: r.get(2)?,
+                url: r.get(3)?,
+                version: r.get(4)?,
+                started_at: Timestamp(r.get(5)?),
+                seen_at: Timestamp(r.get(6)?),
+                ended_at: rows::time(r, 7)?,
+            })
+        })
+    }
+
+    pub fn sessions(&self) -> Result<Vec<SessionRow>> {
+        let sql = "select id, node_id, host, queues, actions, capacity, started_at, lease_ends_at, ended_at from sessions
+                   where ended_at is null order by started_at limit 1000";
+        self.sql().rows(sql, params![], |r| {
+            let list = |i: usize| -> Result<Vec<model::Name>> {
+                Ok(serde_json::from_str(r.text(i)?).unwrap_or_default())
+            };
+            Ok(SessionRow {
+                id: SessionId::from_bytes(r.get(0)?),
+                node: NodeId::from_bytes(r.get(1)?),
+                offer: SessionOffer {
+                    host: rows::shared(r, 2)?,
+                    queues: list(3)?,
+                    actions: list(4)?,
+                    capacity: r.get::<i64>(5)?.unsigned_abs() as usize,
+                },
+                started_at: Timestamp(r.get(6)?),
+                lease_ends_at: Timestamp(r.get(7)?),
+                ended_at: rows::time(r, 8)?,
+            })
+        })
+    }
+
+    pub fn ticks(&self, dispatch_group: Option<&str>, limit: usize) -> Result<Vec<Tick>> {
+        let (condition, values) = match dispatch_group {
+            Some(group) => ("where dispatch_group = $1", vec![Param::from(group)]),
+            None => ("", vec![]),
+        };
+        let sql = format!(
+            "select id, dispatch_group, started_at, completed_at, duration_us, turns, progress, steps_dispatched, capped,
+             left_over, phases from ticks {condition} order by id desc limit {}",
+            limit.clamp(1, limits::PAGE_ROWS_MAX)
+        );
+        self.sql().rows(&sql, &values, |r| {
+            let count = |i: usize| -> Result<u64> { Ok(r.get::<i64>(i)?.unsigned_abs()) };
+            Ok(Tick {
+                id: r.get(0)?,
+                dispatch_group: DispatchGroup(rows::shared(r, 1)?),
+                started_at: Timestamp(r.get(2)?),
+                completed_at: Timestamp(r.get(3)?),
+                duration_us: count(4)?,
+                turns: count(5)?,
+                progress: count(6)? as usize,
+                steps_dispatched: count(7)?,
+                capped: count(8)?,
+                left_over: count(9)?,
+                phases: serde_json::from_str(r.text(10)?).unwrap_or_default(),
+            })
+        })
+    }
+
+    pub fn attempts(&self, step: StepId) -> Result<Vec<Attempt>> {
+        let sql = "select attempt, at, session_id, host, started_at, outcome, message from step_attempts
+                   where step_id = $1 order by attempt, at limit 1000";
+        self.sql().rows(sql, params![step], |r| {
+            Ok(Attempt {
+                step,
+                attempt: r.get(0)?,
+                at: Timestamp(r.get(1)?),
+                session: r.get::<Option<[u8; 16]>>(2)?.map(SessionId::from_bytes),
+                host: rows::optional_shared(r, 3)?,
+                started_at: rows::time(r, 4)?,
+                outcome: r.get(5)?,
+                message: r.get(6)?,
+            })
+        })
+    }
+
+    pub fn history(&self, step: StepId) -> Result<Vec<(Timestamp, EventRow)>> {
+        let sql = "select at, from_state, event, to_state, attempt from events where entity_id = $1 order by seq limit 1000";
+        self.sql().rows(sql, params![step], |r| {
+            let to: String = r.get(3)?;
+            let row = EventRow {
+                step,
+                from: r.get::<Option<String>>(1)?.and_then(|s| s.parse().ok()),
+                event: r.get::<Option<String>>(2)?.and_then(|s| s.parse().ok()),
+                to: to.parse().map_err(|_| StoreError::Corrupt {
+                    table: "events",
+                    column: "to_state",
+                    value: to,
+                })?,
+                attempt: r.get(4)?,
+            };
+            Ok((Timestamp(r.get(0)?), row))
+        })
+    }
+
+    pub fn alerts(&self) -> Result<Vec<(Timestamp, Alert)>> {
+        let sql = "select opened_at, entity, entity_id, reason, severity, message from alerts where closed_at is null
+                   order by opened_at desc limit 1000";
+        self.sql().rows(sql, params![], |r| {
+            let entity: String = r.get(1)?;
+            let severity: String = r.get(4)?;
+            let alert = Alert {
+                entity: if entity == "step" { "step" } else { "dispatch_group" },
+                entity_id: r.get(2)?,
+                reason: r.get(3)?,
+                severity: if severity == "critical" { "critical" } else { "warning" },
+                message: r.get(5)?,
+                open: true,
+            };
+            Ok((Timestamp(r.get(0)?), alert))
+        })
+    }
+
+    pub fn audit(&self, limit: usize) -> Result<Vec<(Timestamp, AuditEntry)>> {
+        let sql = format!(
+            "select at, who, verb, target, why, before, after from audit order by id desc limit {}",
+            limit.clamp(1, limits::PAGE_ROWS_MAX)
+        );
+        self.sql().rows(&sql, params![], |r| {
+            let entry = AuditEntry {
+                who: r.get(1)?,
+                verb: r.get(2)?,
+                target: r.get(3)?,
+                why: r.get(4)?,
+                before: r.get(5)?,
+                after: r.get(6)?,
+            };
+            Ok((Timestamp(r.get(0)?), entry))
+        })
+    }
+
+    /// Steps that a worker may be running right now, parked parents left out.
+    pub fn in_flight(&self, dispatch_group: Option<&str>) -> Result<i64> {
+        // By the index of held rows and the log, so that neither history nor waiting parents are looked at.
+        let sql = "select (select count(*) from steps
+                            where session_id is not null and state in ('dispatched', 'running')
+                              and (cast($1 as text) is null or dispatch_group = $1))
+                        + (select count(*) from claimed c join steps s on s.id = c.step_id
+                            where c.parked = 0 and s.state = 'pending' and s.attempt + 1 = c.attempt
+                              and (cast($1 as text) is null or s.dispatch_group = $1))";
+        self.sql().value(sql, params![dispatch_group])
+    }
+}

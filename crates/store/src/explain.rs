@@ -1,0 +1,81 @@
+//! Answers why a step is not moving, from what the database says.
+
+use crate::batch::SessionRow;
+use crate::{Browse, Result, StepRow, params};
+use model::{Block, Breaker, GroupStatus, Step, Timestamp};
+use rules::why::{Context, Why, why};
+
+/// What every answer shares; read once for many steps.
+pub struct Circumstances {
+    pub now: Timestamp,
+    pub breaker: Breaker,
+    pub groups: Vec<GroupStatus>,
+    pub sessions: Vec<SessionRow>,
+    /// Attempts in flight per session.
+    pub held: std::collections::HashMap<model::SessionId, usize>,
+}
+
+impl Browse {
+    pub fn circumstances(&self, now: Timestamp) -> Result<Circumstances> {
+        // By the index of held rows and the log, never by the view: that would read the whole history.
+        let sql = "select session_id, count(*) from
+                     (select session_id from steps where session_id is not null and state in ('dispatched', 'running')
+                      union all select c.session_id from claimed c join steps s on s.id = c.step_id
+                         and s.state = 'pending' and s.attempt + 1 = c.attempt and c.parked = 0) as held
+                    group by session_id";
+        let held =
+            self.sql().rows(sql, params![], |r| Ok((model::SessionId::from_bytes(r.get(0)?), r.get(1)?)))?;
+        Ok(Circumstances {
+            now,
+            breaker: self.breaker()?,
+            groups: self.groups()?,
+            sessions: self.sessions()?,
+            held: held.into_iter().collect(),
+        })
+    }
+
+    pub fn why(&self, row: &StepRow, around: &Circumstances) -> Result<Vec<Why>> {
+        let step = &row.step;
+        let block = step.block().map(|b| self.block(b)).transpose()?.flatten();
+        let owner = block.as_ref().and_then(|b| b.owner).map(|o| self.step(o)).transpose()?.flatten();
+        let children = step.child_block.map(|b| self.block(b)).transpose()?.flatten();
+        Ok(around.why(step, block.as_ref(), owner.as_ref().map(|o| &o.step), children.as_ref()))
+    }
+}
+
+impl Circumstances {
+    /// Why a step is not moving, when its rows are at hand.
+    pub(crate) fn why(
+        &self,
+        step: &Step,
+        block: Option<&Block>,
+        owner: Option<&Step>,
+        children: Option<&Block>,
+    ) -> Vec<Why> {
+        let group = self.groups.iter().find(|g| g.dispatch_group == step.dispatch_group);
+        let takes = |s: &&SessionRow| {
+            s.lease_ends_at > self.now
+                && s.offer.queues.contains(&step.queue)
+                && s.offer.actions.contains(&step.action)
+        };
+        let takers: Vec<&SessionRow> = self.sessions.iter().filter(takes).collect();
+        let free =
+            takers.iter().filter(|s| self.held.get(&s.id).is_none_or(|n| *n < s.offer.capacity)).count();
+        let held_until =
+            step.session.and_then(|id| self.sessions.iter().find(|s| s.id == id)).map(|s| s.lease_ends_at);
+        let context = Context {
+            now: self.now,
+            block,
+            owner,
+            children,
+            everywhere: self.breaker.clone(),
+            group: group.map(|g| g.breaker.clone()).unwrap_or_default(),
+            group_owned: group
+                .is_some_and(|g| g.owner.is_some() && g.lease_ends_at.is_some_and(|at| at > self.now)),
+            takers: takers.len(),
+            free_takers: free,
+            held_until,
+        };
+        why(step, &context)
+    }
+}

@@ -1,0 +1,201 @@
+//! Carries out one batch in one transaction and two flights: begin, verify and write everything at once; then commit, or not.
+//!
+//! Why    a round trip costs more than a hundred rows. Nothing is durable before the second flight, and it is sent only when
+//!        the leases are still ours and every row was still the one the turn saw. Each commit leaves its stamp on the rows of
+//!        its groups, so that after a cut connection the next one can tell which way it went.
+
+use super::batched::batched;
+use super::link::{Prepared, connect};
+use crate::settings::read_breaker;
+use crate::sql::{Cells, Param, Row};
+use crate::writes::{Values, Write, compose};
+use crate::{Batch, Result, StoreError};
+use futures_util::future::join_all;
+use std::collections::HashMap;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Config, Statement};
+
+/// A transaction that lost against another by order alone is tried again.
+const TRIES: usize = 5;
+
+const VERIFY: &str = "update dispatch_groups set commit_id = $2 where owner_id = $1
+    returning dispatch_group, epoch, breaker, (select value from settings where name = 'breaker')";
+
+pub struct Committer {
+    config: Config,
+    prepared: Option<Prepared>,
+    batched: HashMap<&'static str, Statement>,
+    commits: u64,
+}
+
+enum Failed {
+    Again,
+    Unknown,
+    For(StoreError),
+}
+
+impl From<StoreError> for Failed {
+    fn from(problem: StoreError) -> Failed {
+        Failed::For(problem)
+    }
+}
+
+impl From<tokio_postgres::Error> for Failed {
+    fn from(error: tokio_postgres::Error) -> Failed {
+        match error.code() {
+            Some(code)
+                if *code == SqlState::T_R_SERIALIZATION_FAILURE
+                    || *code == SqlState::T_R_DEADLOCK_DETECTED =>
+            {
+                Failed::Again
+            }
+            _ => Failed::For(error.into()),
+        }
+    }
+}
+
+impl Committer {
+    pub fn new(config: Config) -> Committer {
+        Committer { config, prepared: None, batched: HashMap::new(), commits: 0 }
+    }
+
+    pub async fn commit(&mut self, batch: &Batch) -> Result<()> {
+        self.commits += 1;
+        let stamp: Vec<u8> =
+            batch.lease.node.bytes().iter().copied().chain(self.commits.to_be_bytes()).collect();
+        let mut last = Failed::Again;
+        for _ in 0..TRIES {
+            last = match self.attempt(batch, &stamp).await {
+                Ok(()) => return Ok(()),
+                Err(Failed::Again) => Failed::Again,
+                Err(other) => {
+                    last = other;
+                    break;
+                }
+            };
+        }
+        match last {
+            Failed::For(problem) => Err(problem),
+            Failed::Again => Err(StoreError::Busy("other transactions went first, every time".into())),
+            Failed::Unknown => self.find_out(&stamp).await,
+        }
+    }
+
+    async fn connected(&mut self) -> Result<()> {
+        if self.prepared.as_ref().is_none_or(|p| p.client.is_closed()) {
+            self.batched.clear();
+            self.prepared = Some(Prepared::new(connect(&self.config).await?));
+        }
+        Ok(())
+    }
+
+    /// The connection was cut while the commit was on its way.
+    async fn find_out(&mut self, stamp: &[u8]) -> Result<()> {
+        self.connected().await?;
+        let prepared = self.prepared.as_ref().expect("it was just connected");
+        let found = prepared
+            .client
+            .query("select 1 from dispatch_groups where commit_id = $1 limit 1", &[&stamp])
+            .await?;
+        if found.is_empty() {
+            return Err(StoreError::Down("the connection was cut, and the turn was not stored".into()));
+        }
+        Ok(())
+    }
+
+    async fn attempt(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
+        self.connected().await?;
+        let writes = compose(batch);
+        for write in &writes {
+            self.prepare(write.sql).await?;
+        }
+        let prepared = self.prepared.as_ref().expect("it was just connected");
+        let verify = prepared.prepare(VERIFY).await?;
+        let client = &prepared.client;
+        let columns: Vec<Vec<Vec<Param>>> = writes.iter().map(|write| transposed(&write.rows)).collect();
+        let params: Vec<Vec<&(dyn ToSql + Sync)>> = columns
+            .iter()
+            .map(|columns| columns.iter().map(|c| c as &(dyn ToSql + Sync)).collect())
+            .collect();
+        let running = writes
+            .iter()
+            .zip(&params)
+            .map(|(write, params)| client.execute(&self.batched[write.sql], params.as_slice()));
+        let node = batch.lease.node.bytes().as_slice();
+        let verify_params: [&(dyn ToSql + Sync); 2] = [&node, &stamp];
+        let (begun, verified, done) = tokio::join!(
+            client.batch_execute("begin"),
+            client.query(&verify, &verify_params),
+            join_all(running)
+        );
+        let checked = check(batch, begun, verified, &writes, done);
+        if let Err(failed) = checked {
+            if !client.is_closed() {
+                client.batch_execute("rollback").await?;
+            }
+            return Err(failed);
+        }
+        match client.batch_execute("commit").await {
+            Err(_) if client.is_closed() => Err(Failed::Unknown),
+            other => Ok(other?),
+        }
+    }
+
+    async fn prepare(&mut self, text: &'static str) -> Result<()> {
+        if !self.batched.contains_key(text) {
+            let client = &self.prepared.as_ref().expect("it is connected").client;
+            let one = client.prepare(text).await?;
+            let many = client.prepare(&batched(text, one.params())).await?;
+            self.batched.insert(text, many);
+        }
+        Ok(())
+    }
+}
+
+fn transposed<'a>(rows: &[Values<'a>]) -> Vec<Vec<Param<'a>>> {
+    let width = rows.first().map_or(0, Vec::len);
+    (0..width).map(|i| rows.iter().map(|row| row[i].clone()).collect()).collect()
+}
+
+type Answer<T> = std::result::Result<T, tokio_postgres::Error>;
+
+fn check(
+    batch: &Batch,
+    begun: Answer<()>,
+    verified: Answer<Vec<tokio_postgres::Row>>,
+    writes: &[Write],
+    done: Vec<Answer<u64>>,
+) -> std::result::Result<(), Failed> {
+    begun?;
+    verify(batch, &verified?)?;
+    for (write, changed) in writes.iter().zip(done) {
+        if changed? != write.rows.len() as u64 && write.fenced {
+            return Err(StoreError::Lost { what: "a row that the turn had seen".into() }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The leases are still ours, and the breaker still lets work out.
+fn verify(batch: &Batch, rows: &[tokio_postgres::Row]) -> Result<()> {
+    let mut owned = 0;
+    for row in rows {
+        let row: &Row = row as &dyn Cells;
+        let (group, epoch): (String, u64) = (row.get(0)?, row.get(1)?);
+        owned += usize::from(batch.lease.groups.iter().any(|(g, e)| g.as_str() == group && *e == epoch));
+        let dispatching = batch.dispatching.iter().any(|g| g.as_str() == group);
+        if dispatching && read_breaker(row.text(2)?)?.is_off(batch.now) {
+            return Err(StoreError::Lost { what: format!("the breaker of dispatch group `{group}`") });
+        }
+        let global: Option<String> = row.get(3)?;
+        let global = global.map(|text| read_breaker(&text)).transpose()?.unwrap_or_default();
+        if !batch.dispatching.is_empty() && global.is_off(batch.now) {
+            return Err(StoreError::Lost { what: "the breaker".into() });
+        }
+    }
+    if owned < batch.lease.groups.len() {
+        return Err(StoreError::Lost { what: "the lease of a dispatch group".into() });
+    }
+    Ok(())
+}

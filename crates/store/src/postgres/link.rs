@@ -1,0 +1,206 @@
+//! One connection to PostgreSQL, used from threads that know nothing of async.
+//!
+//! Why    the engine decides on a thread of its own and asks its store plainly; the driver is async and pipelines. All
+//!        connections of a process live on one small runtime, and a caller waits for its answer on a channel.
+
+use crate::sql::{Access, Cell, Cells, Param, Row, Sql};
+use crate::{Result, StoreError};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, Config, NoTls, Statement};
+
+/// A statement that takes longer is given up.
+const STATEMENT_TIMEOUT: &str = "30s";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("stepfast-postgres")
+            .enable_all()
+            .build()
+            .expect("a runtime can be started")
+    })
+}
+
+/// Start something on the connections' own runtime.
+pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+    runtime().spawn(work);
+}
+
+/// Wait for something async on a thread that may itself belong to another runtime.
+pub fn wait<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let (answer, got) = mpsc::channel();
+    spawn(async move {
+        // A caller that went away has nobody to tell.
+        let _ = answer.send(work.await);
+    });
+    got.recv().unwrap_or_else(|_| Err(StoreError::Down("the connection's runtime has stopped".into())))
+}
+
+/// Where the database is; checked before the first connection.
+pub fn config(url: &str) -> Result<Config> {
+    let mut config: Config = url
+        .parse()
+        .map_err(|e| StoreError::Refused(format!("`{url}` is not the address of a database: {e}")))?;
+    let options = format!(
+        "-c search_path=stepfast -c statement_timeout={STATEMENT_TIMEOUT} \
+         -c idle_in_transaction_session_timeout={STATEMENT_TIMEOUT} -c plan_cache_mode=force_generic_plan"
+    );
+    config.options(&options).application_name("stepfast").connect_timeout(CONNECT_TIMEOUT);
+    Ok(config)
+}
+
+pub async fn connect(config: &Config) -> Result<Client> {
+    let (client, connection) = config.connect(NoTls).await?;
+    spawn(async move {
+        if let Err(problem) = connection.await {
+            tracing::warn!(%problem, "a connection to PostgreSQL ended");
+        }
+    });
+    Ok(client)
+}
+
+impl From<tokio_postgres::Error> for StoreError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let told = match error.as_db_error() {
+            Some(told) => format!("{} ({})", told.message(), told.code().code()),
+            None => std::error::Error::source(&error).map_or(error.to_string(), |s| format!("{error}: {s}")),
+        };
+        StoreError::Down(told)
+    }
+}
+
+/// A client with the statements it has prepared.
+pub struct Prepared {
+    pub client: Client,
+    statements: Mutex<HashMap<String, Statement>>,
+}
+
+impl Prepared {
+    pub fn new(client: Client) -> Prepared {
+        Prepared { client, statements: Mutex::default() }
+    }
+    pub async fn prepare(&self, sql: &str) -> Result<Statement> {
+        let known = self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let made = self.client.prepare(sql).await?;
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.into(), made.clone());
+        Ok(made)
+    }
+}
+
+/// A connection for plain use, made anew after it was lost.
+pub struct Link {
+    config: Config,
+    current: Mutex<Option<Arc<Prepared>>>,
+}
+
+impl Link {
+    pub fn open(url: &str) -> Result<Link> {
+        let link = Link { config: config(url)?, current: Mutex::new(None) };
+        link.prepared()?;
+        Ok(link)
+    }
+    pub fn prepared(&self) -> Result<Arc<Prepared>> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = current.as_ref().filter(|p| !p.client.is_closed()) {
+            return Ok(known.clone());
+        }
+        let config = self.config.clone();
+        let made = Arc::new(wait(async move { Ok(Prepared::new(connect(&config).await?)) })?);
+        *current = Some(made.clone());
+        Ok(made)
+    }
+    /// Statements without parameters or answers.
+    pub fn script(&self, sql: &str) -> Result<()> {
+        let (prepared, sql) = (self.prepared()?, sql.to_string());
+        wait(async move { Ok(prepared.client.batch_execute(&sql).await?) })
+    }
+}
+
+fn owned(params: &[Param]) -> Vec<Param<'static>> {
+    params.iter().map(Param::to_static).collect()
+}
+
+fn refs<'a>(params: &'a [Param<'static>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    params.iter().map(|p| p as &(dyn ToSql + Sync)).collect()
+}
+
+impl Sql for Link {
+    fn each(&self, sql: &str, params: &[Param], look: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+        let (prepared, sql, params) = (self.prepared()?, sql.to_string(), owned(params));
+        let rows = wait(async move {
+            let statement = prepared.prepare(&sql).await?;
+            Ok(prepared.client.query(&statement, &refs(&params)).await?)
+        })?;
+        rows.iter().try_for_each(|row| look(row))
+    }
+    fn execute(&self, sql: &str, params: &[Param]) -> Result<u64> {
+        let (prepared, sql, params) = (self.prepared()?, sql.to_string(), owned(params));
+        wait(async move {
+            let statement = prepared.prepare(&sql).await?;
+            Ok(prepared.client.execute(&statement, &refs(&params)).await?)
+        })
+    }
+    fn begin(&self, access: Access) -> Result<()> {
+        self.script(match access {
+            Access::Read => "begin isolation level repeatable read read only",
+            Access::Write => "begin",
+        })
+    }
+    fn commit(&self) -> Result<()> {
+        self.script("commit")
+    }
+    fn rollback(&self) -> Result<()> {
+        self.script("rollback")
+    }
+}
+
+impl Cells for tokio_postgres::Row {
+    fn cell(&self, i: usize) -> Result<Cell<'_>> {
+        let cell = match *self.columns()[i].type_() {
+            Type::BOOL => self.try_get::<_, Option<bool>>(i)?.map(|b| Cell::Int(b.into())),
+            Type::INT2 => self.try_get::<_, Option<i16>>(i)?.map(|n| Cell::Int(n.into())),
+            Type::INT4 => self.try_get::<_, Option<i32>>(i)?.map(|n| Cell::Int(n.into())),
+            Type::INT8 => self.try_get::<_, Option<i64>>(i)?.map(Cell::Int),
+            Type::FLOAT8 => self.try_get::<_, Option<f64>>(i)?.map(Cell::Real),
+            Type::BYTEA => self.try_get::<_, Option<&[u8]>>(i)?.map(Cell::Blob),
+            _ => self.try_get::<_, Option<&str>>(i)?.map(Cell::Text),
+        };
+        Ok(cell.unwrap_or(Cell::Null))
+    }
+}
+
+impl ToSql for Param<'_> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Param::Null => Ok(IsNull::Yes),
+            Param::Int(n) => match *ty {
+                Type::BOOL => (*n != 0).to_sql(ty, out),
+                Type::INT2 => i16::try_from(*n)?.to_sql(ty, out),
+                Type::INT4 => i32::try_from(*n)?.to_sql(ty, out),
+                _ => n.to_sql(&Type::INT8, out),
+            },
+            Param::Real(x) => x.to_sql(&Type::FLOAT8, out),
+            Param::Text(text) => text.as_ref().to_sql(&Type::TEXT, out),
+            Param::Blob(bytes) => bytes.as_ref().to_sql(&Type::BYTEA, out),
+        }
+    }
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+    to_sql_checked!();
+}

@@ -1,0 +1,57 @@
+//! Forward-only migrations under an advisory lock, each with the checksum it was applied with.
+
+use super::link::Link;
+use crate::migration::{MigrationState, compare};
+use crate::sql::Sql;
+use crate::{Result, params};
+use model::Timestamp;
+
+const MIGRATIONS: [(&str, &str); 1] =
+    [("0001_steps", include_str!("../../sql/postgres/migrations/0001_steps.sql"))];
+
+/// Any number that is not likely to be somebody else's.
+const LOCK: i64 = 0x5374_6570_6661_7374;
+
+/// How far a database is; an error when it is newer than this program or was changed by hand.
+pub fn state(link: &Link) -> Result<MigrationState> {
+    let link: &dyn Sql = link;
+    let exists: bool = link.value("select to_regclass('stepfast.migrations') is not null", &[])?;
+    if !exists {
+        return Ok(MigrationState { applied: 0, known: MIGRATIONS.len() });
+    }
+    let applied = link.rows("select name, checksum from migrations order by number", &[], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    compare(&applied, &MIGRATIONS)
+}
+
+pub fn migrate(link: &Link, now: Timestamp) -> Result<MigrationState> {
+    let before = state(link)?;
+    if before.applied == before.known {
+        return Ok(before);
+    }
+    link.script("begin")?;
+    let done = apply(link, now);
+    link.script(if done.is_ok() { "commit" } else { "rollback" })?;
+    done?;
+    state(link)
+}
+
+fn apply(link: &Link, now: Timestamp) -> Result<()> {
+    // Another node may be migrating; whoever comes second finds it done.
+    link.script(&format!("select pg_advisory_xact_lock({LOCK})"))?;
+    link.script(
+        "create schema if not exists stepfast;
+         create table if not exists stepfast.migrations (number bigint primary key, name text not null,
+            checksum text not null, applied_at bigint not null)",
+    )?;
+    let before = state(link)?;
+    for (i, (name, sql)) in MIGRATIONS.iter().enumerate().skip(before.applied) {
+        link.script(sql)?;
+        link.execute(
+            "insert into migrations (number, name, checksum, applied_at) values ($1, $2, $3, $4)",
+            params![i as i64 + 1, *name, crate::migration::checksum(sql), now],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! The engine's side of PostgreSQL: which connection reads, which writes, and who may.
+
+use super::clock::{SERVER_NOW, ServerClock};
+use super::commit::Committer;
+use super::leases::take_free;
+use super::link::{self, Link};
+use super::migrate::migrate;
+use super::writer::Writer;
+use crate::batch::NodeRow;
+use crate::sql::{Access, Sql};
+use crate::{
+    Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, leases, reads,
+    retention,
+};
+use model::{Block, BlockId, Detail, DispatchGroup, Priority, Step, StepId, StepKind, Timestamp};
+use rules::settle::Snapshot;
+use std::sync::Arc;
+
+pub struct PostgresStore {
+    link: Link,
+    clock: Arc<dyn Clock>,
+    /// Compared with the server's now and then; a test brings its own clock.
+    server: Option<Arc<ServerClock>>,
+    writer: Writer,
+    retained_to: std::cell::Cell<retention::Cursor>,
+}
+
+impl PostgresStore {
+    /// Connect and migrate. Time is the server's, unless a clock is given.
+    pub fn open(url: &str, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
+        let link = Link::open(url)?;
+        let server = clock.is_none().then(Arc::<ServerClock>::default);
+        let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
+        let writer = Writer::start(Committer::new(link::config(url)?));
+        let store = PostgresStore { link, clock, server, writer, retained_to: Default::default() };
+        store.compare_clocks()?;
+        migrate(&store.link, store.clock.now())?;
+        Ok(store)
+    }
+
+    fn compare_clocks(&self) -> Result<()> {
+        if let Some(clock) = &self.server {
+            let now: i64 = self.sql().value(&format!("select {SERVER_NOW}"), &[])?;
+            clock.compare(Timestamp(now));
+        }
+        Ok(())
+    }
+
+    fn sql(&self) -> &dyn Sql {
+        &self.link
+    }
+}
+
+impl Snapshot for PostgresStore {
+    type Error = StoreError;
+
+    fn step(&mut self, id: StepId) -> Result<Option<Step>> {
+        reads::step(self.sql(), id)
+    }
+    fn block(&mut self, id: BlockId) -> Result<Option<Block>> {
+        reads::block(self.sql(), id)
+    }
+    fn unsettled(&mut self, block: BlockId, after: Option<(u32, StepId)>, limit: usize) -> Result<Vec<Step>> {
+        reads::unsettled(self.sql(), block, after, limit)
+    }
+}
+
+impl Store for PostgresStore {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn lease(&mut self, node: &NodeRow, groups: &[DispatchGroup], all: &[DispatchGroup]) -> Result<Lease> {
+        self.compare_clocks()?;
+        take_free(self.sql(), node, groups, all, self.now())
+    }
+
+    fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease> {
+        let groups: Vec<DispatchGroup> = lease.groups.iter().map(|(group, _)| group.clone()).collect();
+        self.lease(node, &groups, all)
+    }
+
+    fn recover(&mut self, lease: &Lease) -> Result<Found> {
+        self.compare_clocks()?;
+        self.sql().transaction(Access::Read, |sql| reads::recover(sql, lease))
+    }
+
+    fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>> {
+        reads::open_blocks(self.sql(), lease)
+    }
+
+    fn ready(
+        &mut self,
+        group: &DispatchGroup,
+        queue: &str,
+        priority: Priority,
+        after: Option<StepId>,
+        limit: usize,
+    ) -> Result<Vec<Step>> {
+        reads::ready(self.sql(), group, queue, priority, after, limit)
+    }
+
+    fn oldest_ready(&mut self, group: &DispatchGroup) -> Result<Option<Timestamp>> {
+        reads::oldest_ready(self.sql(), group)
+    }
+
+    fn at_index(
+        &mut self,
+        block: BlockId,
+        kind: StepKind,
+        index: u32,
+        after: Option<StepId>,
+        limit: usize,
+    ) -> Result<Vec<Step>> {
+        reads::at_index(self.sql(), block, kind, index, after, limit)
+    }
+
+    fn due(
+        &mut self,
+        after: Option<(Timestamp, StepId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, StepId)>> {
+        reads::due(self.sql(), after, until, limit)
+    }
+
+    fn detail(&mut self, id: StepId) -> Result<Option<Detail>> {
+        reads::detail(self.sql(), id)
+    }
+
+    fn cut_off(&mut self, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>> {
+        reads::cut_off(self.sql(), block, above, limit)
+    }
+
+    fn commit(&mut self, batch: Batch, done: Done) {
+        if batch.renew.is_some()
+            && let Err(problem) = self.compare_clocks()
+        {
+            tracing::warn!(%problem, "the clocks could not be compared");
+        }
+        self.writer.commit(batch, done);
+    }
+
+    fn reset(&mut self) {
+        self.writer.reset();
+    }
+
+    fn release(&mut self, lease: &Lease) -> Result<()> {
+        leases::release(self.sql(), lease, self.now())
+    }
+
+    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
+        if dry_run {
+            return retention::preview(self.sql(), what);
+        }
+        let (page, next) = retention::run(self.sql(), what, self.retained_to.get())?;
+        self.retained_to.set(next);
+        Ok(page)
+    }
+}

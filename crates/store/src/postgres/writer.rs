@@ -1,0 +1,59 @@
+//! The one task that writes. It takes batches in order and answers each when it is durable.
+//!
+//! Why    while one turn syncs, the next is decided. After a failed batch it refuses all that were decided on top of it, until the
+//!        engine has looked again.
+
+use super::commit::Committer;
+use super::link::spawn;
+use crate::{Batch, Done, StoreError};
+use tokio::sync::mpsc;
+
+enum Order {
+    Commit { batch: Box<Batch>, generation: u64, done: Done },
+    Reset(u64),
+}
+
+pub struct Writer {
+    orders: mpsc::UnboundedSender<Order>,
+    generation: u64,
+}
+
+impl Writer {
+    pub fn start(committer: Committer) -> Writer {
+        let (orders, inbox) = mpsc::unbounded_channel();
+        spawn(run(committer, inbox));
+        Writer { orders, generation: 0 }
+    }
+    pub fn commit(&self, batch: Batch, done: Done) {
+        let order = Order::Commit { batch: Box::new(batch), generation: self.generation, done };
+        if let Err(mpsc::error::SendError(Order::Commit { done, .. })) = self.orders.send(order) {
+            done(Err(StoreError::Down("the writer has stopped".into())));
+        }
+    }
+    pub fn reset(&mut self) {
+        self.generation += 1;
+        // A writer that is gone answers the next commit so.
+        let _ = self.orders.send(Order::Reset(self.generation));
+    }
+}
+
+async fn run(mut committer: Committer, mut inbox: mpsc::UnboundedReceiver<Order>) {
+    let mut generation = 0;
+    let mut failed = false;
+    while let Some(order) = inbox.recv().await {
+        match order {
+            Order::Commit { generation: of, done, .. } if failed || of != generation => {
+                done(Err(StoreError::Lost { what: "the turn before this one".into() }));
+            }
+            Order::Commit { batch, done, .. } => {
+                let outcome = committer.commit(&batch).await;
+                failed = outcome.is_err();
+                done(outcome);
+            }
+            Order::Reset(next) => {
+                generation = next;
+                failed = false;
+            }
+        }
+    }
+}

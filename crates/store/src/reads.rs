@@ -1,0 +1,180 @@
+//! The few reads a turn may need, and what a node looks at when it takes over.
+
+use crate::batch::{ClaimLog, TallyKey};
+use crate::settings::{global_breaker, read_breaker, setting};
+use crate::sql::{Param, Row, Sql};
+use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, STEP_COLUMNS, with_columns};
+use crate::{Found, Lease, Result, StoreError, params, rows};
+use model::{
+    Block, BlockId, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId, StepKind,
+    Timestamp,
+};
+
+fn many(sql: &dyn Sql, text: &str, params: &[Param]) -> Result<Vec<Step>> {
+    sql.rows(&with_columns(text), params, rows::step)
+}
+
+pub fn step(sql: &dyn Sql, id: StepId) -> Result<Option<Step>> {
+    Ok(many(sql, "select {columns} from steps where id = $1", params![id])?.into_iter().next())
+}
+
+pub fn block(sql: &dyn Sql, id: BlockId) -> Result<Option<Block>> {
+    sql.first(&format!("select {BLOCK_COLUMNS} from blocks where id = $1"), params![id], rows::block)
+}
+
+/// Children of a block that have not ended, in block order, behind a cursor.
+pub fn unsettled(
+    sql: &dyn Sql,
+    block: BlockId,
+    after: Option<(u32, StepId)>,
+    limit: usize,
+) -> Result<Vec<Step>> {
+    let (index, id) = after.map_or((0, [0; 16]), |(index, id)| (index, *id.bytes()));
+    many(sql, statements::UNSETTLED_CHILDREN, params![block, index, &id, limit])
+}
+
+pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
+    let held =
+        "select {columns} from steps where session_id is not null and state in ('dispatched', 'running')";
+    let alerted = "select entity_id from alerts where closed_at is null and reason = 'group_no_progress'";
+    let highest = |table: &str| sql.value(&format!("select coalesce(max(id), 0) from {table}"), params![]);
+    Ok(Found {
+        claims: claims(sql)?,
+        held: many(sql, held, params![])?,
+        blocks: open_blocks(sql, lease)?,
+        tallies: tallies(sql)?,
+        breaker: global_breaker(sql)?,
+        groups: group_statuses(sql)?,
+        alerted: sql.rows(alerted, params![], |r| Ok(DispatchGroup(rows::shared(r, 0)?)))?,
+        next_root: setting(sql, "next_root")?.and_then(|n| n.parse().ok()).unwrap_or(0),
+        last_tick: highest("ticks")?,
+        last_claim: highest("claims")?,
+    })
+}
+
+/// Blocks of the lease's groups that have not come to rest.
+pub fn open_blocks(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Block>> {
+    let text = format!("select {BLOCK_COLUMNS} from blocks where home = $1 and is_open = 1");
+    let mut blocks = Vec::new();
+    for (group, _) in &lease.groups {
+        blocks.extend(sql.rows(&text, params![group.as_str()], rows::block)?);
+    }
+    Ok(blocks)
+}
+
+pub fn ready(
+    sql: &dyn Sql,
+    group: &DispatchGroup,
+    queue: &str,
+    priority: Priority,
+    after: Option<StepId>,
+    limit: usize,
+) -> Result<Vec<Step>> {
+    let after = after.map_or([0; 16], |id| *id.bytes());
+    many(sql, statements::READY_ROOTS, params![group.as_str(), queue, priority.word(), &after, limit])
+}
+
+/// The oldest ready root of a group that is not held back by design.
+pub fn oldest_ready(sql: &dyn Sql, group: &DispatchGroup) -> Result<Option<Timestamp>> {
+    let oldest: Option<i64> = sql.value(statements::OLDEST_READY, params![group.as_str()])?;
+    Ok(oldest.map(Timestamp))
+}
+
+pub fn at_index(
+    sql: &dyn Sql,
+    block: BlockId,
+    kind: StepKind,
+    index: u32,
+    after: Option<StepId>,
+    limit: usize,
+) -> Result<Vec<Step>> {
+    let after = after.map_or([0; 16], |id| *id.bytes());
+    many(sql, statements::AT_INDEX, params![block, index, &after, kind.word(), limit])
+}
+
+pub fn due(
+    sql: &dyn Sql,
+    after: Option<(Timestamp, StepId)>,
+    until: Timestamp,
+    limit: usize,
+) -> Result<Vec<(Timestamp, StepId)>> {
+    let (at, id) = after.map_or((i64::MIN, [0; 16]), |(at, id)| (at.0, *id.bytes()));
+    sql.rows(statements::DUE, params![until, at, &id, limit], |r| {
+        Ok((Timestamp(r.get(0)?), StepId::from_bytes(r.get(1)?)))
+    })
+}
+
+pub fn detail(sql: &dyn Sql, id: StepId) -> Result<Option<Detail>> {
+    let text = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from steps where id = $1");
+    sql.first(&text, params![id], |row| Ok(rows::detail(row)?.0))
+}
+
+/// Steps of a block that were cancelled because one before them failed.
+pub fn cut_off(sql: &dyn Sql, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>> {
+    let text = "select {columns} from steps where block_id = $1 and block_index > $2 and state = 'cancelled'
+                and reason = 'predecessor_failed' order by block_index, id limit $3";
+    many(sql, text, params![block, above, limit])
+}
+
+fn claims(sql: &dyn Sql) -> Result<Vec<ClaimLog>> {
+    let text = "select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host, c.parked from claims c
+                left join sessions s on s.id = c.session_id order by c.id";
+    sql.rows(text, params![], |row| {
+        let pairs = row.text(4)?;
+        Ok(ClaimLog {
+            id: row.get(0)?,
+            session: SessionId::from_bytes(row.get(1)?),
+            tick: row.get::<Option<i64>>(2)?.unwrap_or(0),
+            at: Timestamp(row.get(3)?),
+            parked: row.get(6)?,
+            host: rows::optional_shared(row, 5)?,
+            pairs: rows::pairs(pairs).ok_or_else(|| StoreError::Corrupt {
+                table: "claims",
+                column: "pairs",
+                value: pairs.into(),
+            })?,
+        })
+    })
+}
+
+pub fn tallies(sql: &dyn Sql) -> Result<Vec<(TallyKey, i64)>> {
+    let text =
+        "select dispatch_group, queue, action, host, state, leaf, throttled, n from tallies where n <> 0";
+    sql.rows(text, params![], |row| {
+        let (host, state) = (rows::shared(row, 3)?, row.text(4)?);
+        let key = TallyKey {
+            dispatch_group: DispatchGroup(rows::shared(row, 0)?),
+            queue: rows::shared(row, 1)?,
+            action: rows::shared(row, 2)?,
+            host: (!host.is_empty()).then_some(host),
+            state: state.parse().map_err(|_| StoreError::Corrupt {
+                table: "tallies",
+                column: "state",
+                value: state.into(),
+            })?,
+            leaf: row.get(5)?,
+            throttled: row.get(6)?,
+        };
+        Ok((key, row.get(7)?))
+    })
+}
+
+pub fn group_statuses(sql: &dyn Sql) -> Result<Vec<GroupStatus>> {
+    let text =
+        "select dispatch_group, owner_id, epoch, lease_ends_at, breaker, last_selected_at, current_tick_id,
+                last_tick_completed_at from dispatch_groups order by ordinal";
+    sql.rows(text, params![], group_status)
+}
+
+fn group_status(row: &Row) -> Result<GroupStatus> {
+    Ok(GroupStatus {
+        dispatch_group: DispatchGroup(rows::shared(row, 0)?),
+        owner: row.get::<Option<[u8; 16]>>(1)?.map(NodeId::from_bytes),
+        epoch: row.get::<i64>(2)?.unsigned_abs(),
+        lease_ends_at: rows::time(row, 3)?,
+        breaker: read_breaker(row.text(4)?)?,
+        last_selected_at: rows::time(row, 5)?,
+        current_tick: row.get(6)?,
+        last_tick_completed_at: rows::time(row, 7)?,
+    })
+}

@@ -1,0 +1,391 @@
+//! Archive and purge: whole settled trees leave the live tables, one page to a transaction.
+//!
+//! Why    half a tree lies: a parent whose children are gone looks childless. A tree is a step that stands alone or a block
+//!        without owner, with everything below; it leaves only when every step ended (or sleeps), no rule has to look at
+//!        any of its blocks, and nothing happened since. A page is bounded in trees and in rows looked at, so that turns are not kept waiting;
+//!        a tree larger than a page still goes in one piece.
+
+use crate::pages::{BEFORE_ALL, Pages};
+use crate::sql::{Access, Param, Row, Sql};
+use crate::{Result, Retained, Retention, StoreError, params};
+use model::{State, StepId, Timestamp};
+use std::collections::HashSet;
+
+const TREES_PER_PAGE: usize = 1_000;
+/// No further tree is begun once a page has this many steps.
+const STEPS_PER_PAGE: usize = 2_000;
+/// Possible roots looked at in one page.
+const ROWS_PER_PAGE: usize = 10_000;
+
+/// A step that leaves is no longer counted.
+const DROP_TALLY: &str = "insert into tallies (dispatch_group, queue, action, host, state, leaf, throttled, n)
+    select dispatch_group, queue, action, coalesce(host, ''), state, case when child_block_id is null then 1 else 0 end,
+           throttled, -1
+      from steps where id = $1
+    on conflict (dispatch_group, queue, action, host, state, leaf, throttled) do update set n = tallies.n + excluded.n";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Live,
+    Archive,
+}
+
+impl Place {
+    /// A statement for this place's tables. The live ones are walked in the order their rows were made; in the archive only
+    /// ids are found without reading all of it.
+    fn sql(self, text: &str) -> String {
+        let (steps, blocks, number) = match self {
+            Place::Live => ("steps", "blocks", "seq"),
+            Place::Archive => ("steps_archive", "blocks_archive", "id"),
+        };
+        text.replace("{steps}", steps).replace("{blocks}", blocks).replace("{number}", number)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Steps that stand alone, with what they own.
+    Roots(Place),
+    /// Blocks without owner.
+    RootBlocks(Place),
+    Ticks,
+}
+
+/// The archive goes first: a step that took another's place must not leave before it.
+fn stages(what: Retention) -> Vec<Stage> {
+    let both = |place| [Stage::Roots(place), Stage::RootBlocks(place)];
+    match what {
+        Retention::Archive { .. } => both(Place::Live).to_vec(),
+        Retention::Purge { only_archive, ticks, .. } => {
+            let mut stages = both(Place::Archive).to_vec();
+            stages.extend(both(Place::Live).into_iter().filter(|_| !only_archive));
+            stages.extend(ticks.then_some(Stage::Ticks));
+            stages
+        }
+    }
+}
+
+/// How far one order of retention has come; another order begins anew.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cursor {
+    of: Option<Retention>,
+    stage: usize,
+    /// The last row of the stage that was looked at.
+    after: Option<Mark>,
+}
+
+/// A row by what its walk is ordered by.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Number(i64),
+    Id([u8; 16]),
+}
+
+impl Mark {
+    fn of(place: Place, seq: i64, id: [u8; 16]) -> Mark {
+        match place {
+            Place::Live => Mark::Number(seq),
+            Place::Archive => Mark::Id(id),
+        }
+    }
+    fn behind(place: Place, mark: Option<Mark>) -> Param<'static> {
+        match (mark, place) {
+            (Some(Mark::Number(n)), _) => n.into(),
+            (Some(Mark::Id(id)), _) => id.into(),
+            (None, Place::Live) => Param::Int(0),
+            (None, Place::Archive) => BEFORE_ALL,
+        }
+    }
+}
+
+/// One page, and where the next one begins.
+pub fn run(sql: &dyn Sql, what: Retention, from: Cursor) -> Result<(Retained, Cursor)> {
+    sql.transaction(Access::Write, |sql| {
+        let mut page = Page::new(sql, what, Act::Write)?;
+        let next = page.fill(from)?;
+        Ok((Retained { more: next.of.is_some(), ..page.out }, next))
+    })
+}
+
+/// What would leave if every page were taken now.
+pub fn preview(sql: &dyn Sql, what: Retention) -> Result<Retained> {
+    sql.transaction(Access::Read, |sql| {
+        let mut total = Retained::default();
+        let mut cursor = Cursor::default();
+        loop {
+            let mut page = Page::new(sql, what, Act::Count)?;
+            cursor = page.fill(cursor)?;
+            total.add(&page.out);
+            if cursor.of.is_none() {
+                return Ok(total);
+            }
+        }
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Write,
+    Count,
+}
+
+#[derive(Default)]
+struct Tree {
+    steps: Vec<[u8; 16]>,
+    blocks: Vec<[u8; 16]>,
+}
+
+/// A step as its tree needs it.
+struct Leaf {
+    id: [u8; 16],
+    block: Option<[u8; 16]>,
+    index: u32,
+    settled: bool,
+    /// When something happened to it last.
+    at: i64,
+    below: Option<[u8; 16]>,
+}
+
+const LEAF_COLUMNS: &str =
+    "id, block_id, block_index, state, coalesce(completed_at, created_at), child_block_id";
+
+fn read_leaf(row: &Row) -> Result<Leaf> {
+    let state = row.text(3)?.parse::<State>();
+    Ok(Leaf {
+        id: row.get(0)?,
+        block: row.get(1)?,
+        index: row.get(2)?,
+        settled: state.is_ok_and(|s| s.is_terminal() || s == State::NotRunnable),
+        at: row.get(4)?,
+        below: row.get(5)?,
+    })
+}
+
+struct Page<'a> {
+    sql: &'a dyn Sql,
+    what: Retention,
+    before: Timestamp,
+    act: Act,
+    /// Steps the claim log speaks for: somebody may still report on them.
+    claimed: HashSet<[u8; 16]>,
+    out: Retained,
+}
+
+impl<'a> Page<'a> {
+    fn new(sql: &'a dyn Sql, what: Retention, act: Act) -> Result<Page<'a>> {
+        let (Retention::Archive { before } | Retention::Purge { before, .. }) = what;
+        let claimed = "select step_id from claimed where length(step_id) = 16";
+        let claimed = sql.rows(claimed, params![], |r| r.get(0))?.into_iter().collect();
+        Ok(Page { sql, what, before, act, claimed, out: Retained::default() })
+    }
+
+    fn is_full(&self) -> bool {
+        self.out.trees >= TREES_PER_PAGE || self.out.steps >= STEPS_PER_PAGE
+    }
+
+    fn fill(&mut self, from: Cursor) -> Result<Cursor> {
+        let first = Cursor { of: Some(self.what), stage: 0, after: None };
+        let mut at = if from.of == Some(self.what) { from } else { first };
+        while let Some(stage) = stages(self.what).get(at.stage) {
+            let left_at = match *stage {
+                Stage::Roots(place) => self.roots(place, at.after)?,
+                Stage::RootBlocks(place) => self.root_blocks(place, at.after)?,
+                Stage::Ticks => self.ticks(at.after)?,
+            };
+            match left_at {
+                Some(after) => return Ok(Cursor { after: Some(after), ..at }),
+                None => at = Cursor { stage: at.stage + 1, after: None, ..at },
+            }
+        }
+        Ok(Cursor::default())
+    }
+
+    /// Where it stopped before the end, if it did.
+    fn roots(&mut self, place: Place, mut after: Option<Mark>) -> Result<Option<Mark>> {
+        let rows = self.look(
+            &place.sql(
+                "select seq, id, block_id is null, created_at from {steps}
+                  where {number} > $1 order by {number} limit $2",
+            ),
+            Mark::behind(place, after),
+            |r| Ok((r.get::<i64>(0)?, r.get::<[u8; 16]>(1)?, r.get::<bool>(2)?, r.get::<i64>(3)?)),
+        )?;
+        let all = rows.len() < ROWS_PER_PAGE;
+        for (seq, id, is_root, created_at) in rows {
+            if place == Place::Live && created_at >= self.before.0 {
+                // Rows are numbered in the order they were made: what follows is younger.
+                return Ok(None);
+            }
+            if is_root {
+                if self.is_full() {
+                    return Ok(after);
+                }
+                self.take(place, Root::Step(id))?;
+            }
+            after = Some(Mark::of(place, seq, id));
+        }
+        Ok(after.filter(|_| !all))
+    }
+
+    fn root_blocks(&mut self, place: Place, mut after: Option<Mark>) -> Result<Option<Mark>> {
+        let rows = self.look(
+            &place.sql(
+                "select seq, id, owner_id is null from {blocks} where {number} > $1 order by {number} limit $2",
+            ),
+            Mark::behind(place, after),
+            |r| Ok((r.get::<i64>(0)?, r.get::<[u8; 16]>(1)?, r.get::<bool>(2)?)),
+        )?;
+        let all = rows.len() < ROWS_PER_PAGE;
+        for (seq, id, is_root) in rows {
+            if is_root {
+                if self.is_full() {
+                    return Ok(after);
+                }
+                match self.made_at(place, &id)? {
+                    Some(at) if place == Place::Live && at >= self.before.0 => return Ok(None),
+                    Some(_) => self.take(place, Root::Block(id))?,
+                    // A block without any step says nothing about its age; it stays.
+                    None => {}
+                }
+            }
+            after = Some(Mark::of(place, seq, id));
+        }
+        Ok(after.filter(|_| !all))
+    }
+
+    /// When a block came to be: with its first step.
+    fn made_at(&self, place: Place, block: &[u8; 16]) -> Result<Option<i64>> {
+        let text = "select created_at from {steps} where block_id = $1 order by block_index, id limit 1";
+        self.sql.first(&place.sql(text), params![block], |r| r.get(0))
+    }
+
+    fn look<T>(
+        &self,
+        text: &str,
+        after: Param<'static>,
+        read: impl FnMut(&Row) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.sql.rows(text, &[after, ROWS_PER_PAGE.into()], read)
+    }
+
+    fn ticks(&mut self, after: Option<Mark>) -> Result<Option<Mark>> {
+        let text = "select id, completed_at from ticks where id > $1 order by id limit $2";
+        let after = Mark::behind(Place::Live, after);
+        let rows = self.look(text, after.clone(), |r| Ok((r.get::<i64>(0)?, r.get::<i64>(1)?)))?;
+        let old: Vec<i64> =
+            rows.iter().take_while(|(_, at)| *at < self.before.0).map(|(id, _)| *id).collect();
+        let Some(last) = old.last().copied() else { return Ok(None) };
+        self.out.ticks += old.len();
+        if self.act == Act::Write {
+            self.sql.execute("delete from ticks where id > $1 and id <= $2", &[after, last.into()])?;
+        }
+        Ok((old.len() == ROWS_PER_PAGE).then_some(Mark::Number(last)))
+    }
+
+    /// Let a tree go if it is settled; a damaged one stays where `check` can see it.
+    fn take(&mut self, place: Place, root: Root) -> Result<()> {
+        let Some(tree) = self.gather(place, root)? else { return Ok(()) };
+        self.out.trees += 1;
+        self.out.steps += tree.steps.len();
+        self.out.blocks += tree.blocks.len();
+        if self.act == Act::Write { self.remove(place, &tree) } else { Ok(()) }
+    }
+
+    /// The whole tree, or nothing as soon as something of it is not settled.
+    fn gather(&self, place: Place, root: Root) -> Result<Option<Tree>> {
+        let mut tree = Tree::default();
+        let mut below: Vec<[u8; 16]> = Vec::new();
+        match root {
+            Root::Block(id) => below.push(id),
+            Root::Step(id) => {
+                let text = place.sql(&format!("select {LEAF_COLUMNS} from {{steps}} where id = $1"));
+                let leaf = self.sql.first(&text, params![&id], read_leaf)?;
+                if leaf.is_some_and(|leaf| !self.note(&leaf, &mut tree, &mut below)) {
+                    return Ok(None);
+                }
+            }
+        }
+        let at_rest =
+            place.sql("select 1 from {blocks} where id = $1 and touched = 0 and sweep_kind is null");
+        while let Some(block) = below.pop() {
+            if self.sql.first(&at_rest, params![&block], |_| Ok(()))?.is_none() {
+                return Ok(None);
+            }
+            tree.blocks.push(block);
+            let mut leaves = self.leaves(place, block);
+            while let Some(leaf) = leaves.next()? {
+                if !self.note(&leaf, &mut tree, &mut below) {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(tree))
+    }
+
+    /// The steps of a block.
+    fn leaves(&self, place: Place, block: [u8; 16]) -> Pages<'a, Leaf> {
+        let text = place.sql(&format!(
+            "select {LEAF_COLUMNS} from {{steps}} where block_id = $1 and (block_index, id) > ($2, $3)
+              order by block_index, id limit $4"
+        ));
+        let key = |leaf: &Leaf| vec![leaf.block.into(), leaf.index.into(), leaf.id.into()];
+        Pages::new(self.sql, text, &[block.into(), Param::Int(0), BEFORE_ALL], read_leaf, key)
+    }
+
+    /// Note one step of a tree; false when it is not settled.
+    fn note(&self, leaf: &Leaf, tree: &mut Tree, below: &mut Vec<[u8; 16]>) -> bool {
+        if !leaf.settled || leaf.at >= self.before.0 || self.claimed.contains(&leaf.id) {
+            return false;
+        }
+        tree.steps.push(leaf.id);
+        below.extend(leaf.below);
+        true
+    }
+
+    fn remove(&self, place: Place, tree: &Tree) -> Result<()> {
+        let archive = matches!(self.what, Retention::Archive { .. });
+        for id in &tree.steps {
+            if place == Place::Live {
+                self.sql.execute(DROP_TALLY, params![id])?;
+            }
+            if archive {
+                self.sql.execute("delete from steps_archive where id = $1", params![id])?;
+                self.one("insert into steps_archive select * from steps where id = $1", id)?;
+            } else {
+                self.forget(id)?;
+            }
+            self.one(&place.sql("delete from {steps} where id = $1"), id)?;
+        }
+        for id in &tree.blocks {
+            if archive {
+                self.sql.execute("delete from blocks_archive where id = $1", params![id])?;
+                self.one("insert into blocks_archive select * from blocks where id = $1", id)?;
+            }
+            self.one(&place.sql("delete from {blocks} where id = $1"), id)?;
+        }
+        Ok(())
+    }
+
+    fn one(&self, text: &str, id: &[u8; 16]) -> Result<()> {
+        match self.sql.execute(text, params![id])? {
+            1 => Ok(()),
+            _ => Err(StoreError::Lost { what: "a tree that was about to leave".into() }),
+        }
+    }
+
+    /// What is known of a step beside its row.
+    fn forget(&self, id: &[u8; 16]) -> Result<()> {
+        self.sql.execute("delete from step_attempts where step_id = $1", params![id])?;
+        self.sql.execute("delete from events where entity_id = $1", params![id])?;
+        let alerts = "delete from alerts where entity = 'step' and entity_id = $1 and closed_at is null";
+        self.sql.execute(alerts, params![StepId::from_bytes(*id).to_string()])?;
+        Ok(())
+    }
+}
+
+/// Where a tree begins.
+#[derive(Clone, Copy)]
+enum Root {
+    Step([u8; 16]),
+    Block([u8; 16]),
+}

@@ -1,0 +1,79 @@
+//! Every shared statement prepares on a migrated database, and those that must not read history find their index.
+
+use super::{OpenMode, connect, migrate};
+use crate::statements::*;
+use rusqlite::Connection;
+
+fn migrated() -> Connection {
+    let mut connection = connect::open(":memory:".as_ref(), OpenMode::Writer).unwrap();
+    migrate::migrate(&mut connection, model::Timestamp(0)).unwrap();
+    connection
+}
+
+#[test]
+fn every_statement_prepares_and_names_its_parameters_in_order() {
+    let connection = migrated();
+    for sql in [
+        INSERT_STEP,
+        WRITE_STEP,
+        END_STEP,
+        PARK_STEP,
+        END_PARKED,
+        INSERT_BLOCK,
+        COUNT_BLOCK,
+        WRITE_BLOCK,
+        ADD_TALLY,
+        INSERT_CLAIM,
+        DELETE_CLAIM,
+        INSERT_ATTEMPT,
+        INSERT_EVENT,
+        INSERT_TICK,
+        INSERT_AUDIT,
+        OPEN_ALERT,
+        CLOSE_ALERT,
+        PUT_SESSION,
+        PUT_SETTING,
+        WRITE_GROUP,
+        RENEW_NODE,
+        RENEW_GROUPS,
+        RENEW_SESSIONS,
+        READY_ROOTS,
+        UNSETTLED_CHILDREN,
+        AT_INDEX,
+        DUE,
+        OLDEST_READY,
+        OLDEST_PENDING,
+    ] {
+        let sql = with_columns(sql);
+        let statement = connection.prepare(&sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));
+        for i in 1..=statement.parameter_count() {
+            assert_eq!(
+                statement.parameter_name(i),
+                Some(format!("${i}").as_str()),
+                "order of parameters in\n{sql}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_waits_is_found_without_reading_history() {
+    let connection = migrated();
+    for (sql, index) in [
+        (READY_ROOTS, "steps_ready"),
+        (OLDEST_READY, "steps_ready"),
+        (OLDEST_PENDING, "steps_ready"),
+        (UNSETTLED_CHILDREN, "steps_block"),
+        (AT_INDEX, "steps_block"),
+        (DUE, "steps_wake"),
+    ] {
+        let mut statement = connection.prepare(&format!("explain query plan {}", with_columns(sql))).unwrap();
+        let mut found = statement.raw_query();
+        let mut plan = Vec::new();
+        while let Some(row) = found.next().unwrap() {
+            plan.push(row.get::<_, String>(3).unwrap());
+        }
+        assert!(plan.iter().any(|line| line.contains(index)), "{plan:?}\n{sql}");
+        assert!(!plan.iter().any(|line| line.contains("TEMP B-TREE")), "{plan:?}\n{sql}");
+    }
+}

@@ -1,0 +1,49 @@
+//! The index of every statement; a test prepares each of them on a migrated database.
+
+pub const INSERT_STEP: &str = include_str!("../sql/portable/insert_step.sql");
+pub const WRITE_STEP: &str = include_str!("../sql/portable/write_step.sql");
+pub const END_STEP: &str = include_str!("../sql/portable/end_step.sql");
+pub const PARK_STEP: &str = include_str!("../sql/portable/park_step.sql");
+pub const END_PARKED: &str = include_str!("../sql/portable/end_parked.sql");
+pub const INSERT_BLOCK: &str = include_str!("../sql/portable/insert_block.sql");
+pub const COUNT_BLOCK: &str = include_str!("../sql/portable/count_block.sql");
+pub const WRITE_BLOCK: &str = include_str!("../sql/portable/write_block.sql");
+pub const ADD_TALLY: &str = include_str!("../sql/portable/add_tally.sql");
+pub const INSERT_CLAIM: &str = include_str!("../sql/portable/insert_claim.sql");
+pub const DELETE_CLAIM: &str = include_str!("../sql/portable/delete_claim.sql");
+pub const INSERT_ATTEMPT: &str = include_str!("../sql/portable/insert_attempt.sql");
+pub const INSERT_EVENT: &str = include_str!("../sql/portable/insert_event.sql");
+pub const INSERT_TICK: &str = include_str!("../sql/portable/insert_tick.sql");
+pub const INSERT_AUDIT: &str = include_str!("../sql/portable/insert_audit.sql");
+pub const OPEN_ALERT: &str = include_str!("../sql/portable/open_alert.sql");
+pub const CLOSE_ALERT: &str = include_str!("../sql/portable/close_alert.sql");
+pub const PUT_SESSION: &str = include_str!("../sql/portable/put_session.sql");
+pub const PUT_SETTING: &str = include_str!("../sql/portable/put_setting.sql");
+pub const WRITE_GROUP: &str = include_str!("../sql/portable/write_group.sql");
+pub const RENEW_NODE: &str = include_str!("../sql/portable/renew_node.sql");
+pub const RENEW_GROUPS: &str = include_str!("../sql/portable/renew_groups.sql");
+pub const RENEW_SESSIONS: &str = include_str!("../sql/portable/renew_sessions.sql");
+pub const READY_ROOTS: &str = include_str!("../sql/portable/ready_roots.sql");
+pub const UNSETTLED_CHILDREN: &str = include_str!("../sql/portable/unsettled_children.sql");
+pub const AT_INDEX: &str = include_str!("../sql/portable/at_index.sql");
+pub const DUE: &str = include_str!("../sql/portable/due.sql");
+pub const OLDEST_READY: &str = include_str!("../sql/portable/oldest_ready.sql");
+pub const OLDEST_PENDING: &str = include_str!("../sql/portable/oldest_pending.sql");
+
+/// What a rule needs of a step, in the order `rows::step` reads it.
+pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, \
+    state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
+    retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
+    arguments";
+
+/// What only people read, behind the step's columns.
+pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
+    note, superseded_by, was_throttled, was_notified, late_reports, seq";
+
+pub const BLOCK_COLUMNS: &str = "id, owner_id, home, success, depth, steps, resolvers, live, live_resolvers, current_index, \
+    resolver_index, cut_at, resolver_cut_at, wants_resolvers, blame, sweep_kind, sweep_event, sweep_above, sweep_index, \
+    sweep_id, touched, version";
+
+pub fn with_columns(sql: &str) -> String {
+    sql.replace("{columns}", STEP_COLUMNS)
+}

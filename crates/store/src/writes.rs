@@ -1,0 +1,423 @@
+//! What a turn writes, as statements and the values of their rows, whichever the database.
+//!
+//! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
+
+use crate::batch::{
+    Alert, Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, SessionRow, TallyKey, Tick,
+};
+use crate::sql::Param;
+use crate::statements as sql;
+use crate::{Batch, StepWrite, rows};
+use model::{Backoff, Block, Counts, Timestamp};
+
+/// The values of one row.
+pub type Values<'a> = Vec<Param<'a>>;
+
+/// Rows for one statement.
+pub struct Write<'a> {
+    pub sql: &'static str,
+    pub rows: Vec<Values<'a>>,
+    /// Every row must be found as it was seen.
+    pub fenced: bool,
+}
+
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { vec![$(Param::from($value)),*] };
+}
+
+/// Everything a batch writes, in order.
+pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
+    let mut plan = Plan(Vec::new());
+    plan.put_steps(batch);
+    plan.put_blocks(batch);
+    plan.put(sql::INSERT_CLAIM, true, batch.claims.iter().map(claim).collect());
+    plan.put(sql::DELETE_CLAIM, false, batch.claims_done.iter().map(|id| vec![Param::from(*id)]).collect());
+    let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
+    plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
+    plan.put(sql::INSERT_ATTEMPT, false, batch.attempts.iter().map(attempt).collect());
+    plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(|e| event(e, batch.now)).collect());
+    plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
+    plan.put(sql::INSERT_AUDIT, true, batch.audit.iter().map(|a| audit(a, batch.now)).collect());
+    for one in &batch.alerts {
+        let sql = if one.open { sql::OPEN_ALERT } else { sql::CLOSE_ALERT };
+        plan.put(sql, false, vec![alert(one, batch.now)]);
+    }
+    for one in &batch.sessions {
+        plan.put(sql::PUT_SESSION, true, vec![session(one)]);
+    }
+    for (name, value) in settings(batch) {
+        plan.put(sql::PUT_SETTING, true, vec![vec![Param::from(name), Param::from(value)]]);
+    }
+    if let Some(renewed) = renewed(batch) {
+        let [node, groups, sessions] = renewed;
+        plan.put(sql::RENEW_NODE, true, vec![node]);
+        plan.put(sql::RENEW_GROUPS, false, vec![groups]);
+        plan.put(sql::RENEW_SESSIONS, false, vec![sessions]);
+    }
+    for one in &batch.groups {
+        plan.put(sql::WRITE_GROUP, false, vec![group(one)]);
+    }
+    plan.0
+}
+
+struct Plan<'a>(Vec<Write<'a>>);
+
+impl<'a> Plan<'a> {
+    fn put(&mut self, sql: &'static str, fenced: bool, rows: Vec<Values<'a>>) {
+        if !rows.is_empty() {
+            self.0.push(Write { sql, rows, fenced });
+        }
+    }
+
+    fn put_steps(&mut self, batch: &'a Batch) {
+        let (mut new, mut end, mut park, mut parked, mut whole) = (vec![], vec![], vec![], vec![], vec![]);
+        for write in &batch.steps {
+            match (write.expected, write.narrow()) {
+                (None, _) => new.push(new_step(write)),
+                (Some(expected), Some(Narrow::End)) => end.push(end_step(write, expected)),
+                (Some(expected), Some(Narrow::Park)) => park.push(park_step(write, expected)),
+                (Some(expected), Some(Narrow::EndParked)) => parked.push(end_parked(write, expected)),
+                (Some(expected), None) => whole.push(whole_step(write, expected)),
+            }
+        }
+        self.put(sql::INSERT_STEP, true, new);
+        self.put(sql::END_STEP, true, end);
+        self.put(sql::PARK_STEP, true, park);
+        self.put(sql::END_PARKED, true, parked);
+        self.put(sql::WRITE_STEP, true, whole);
+    }
+
+    fn put_blocks(&mut self, batch: &'a Batch) {
+        let (mut new, mut count, mut whole) = (vec![], vec![], vec![]);
+        for write in &batch.blocks {
+            match write.expected {
+                None => new.push(new_block(&write.block)),
+                Some(expected) if write.only_counts => count.push(count_block(&write.block, expected)),
+                Some(expected) => whole.push(whole_block(&write.block, expected)),
+            }
+        }
+        self.put(sql::INSERT_BLOCK, true, new);
+        self.put(sql::COUNT_BLOCK, true, count);
+        self.put(sql::WRITE_BLOCK, true, whole);
+    }
+}
+
+/// For `insert_step.sql`.
+fn new_step(write: &StepWrite) -> Values<'_> {
+    let (s, d) = (&write.step, &write.detail);
+    let backoff = (s.backoff != Backoff::default()).then_some(&s.backoff);
+    values![
+        s.id.bytes(),
+        s.dispatch_group.as_str(),
+        &*s.queue,
+        &*s.action,
+        s.priority.word(),
+        s.kind.word(),
+        s.place.as_ref().map(|p| p.block.bytes()),
+        s.index(),
+        s.child_block.as_ref().map(|b| b.bytes()),
+        s.state.word(),
+        s.reason.map(|r| r.word()),
+        s.wake_at,
+        s.attempt,
+        s.max_attempts,
+        backoff.map(|b| b.delay.as_micros() as i64),
+        backoff.map(|b| b.factor),
+        backoff.map(|b| b.max_delay.as_micros() as i64),
+        s.session.as_ref().map(|x| x.bytes()),
+        s.host.as_deref(),
+        s.tick,
+        s.version,
+        s.created_at,
+        s.dispatched_at,
+        s.started_at,
+        s.completed_at,
+        &*s.arguments,
+        d.note.as_deref(),
+        d.step_key.as_deref(),
+        d.label.as_deref(),
+        d.relatable_type.as_deref(),
+        d.relatable_id.as_deref(),
+        s.parked,
+        d.response.as_deref(),
+    ]
+}
+
+/// For `end_step.sql`.
+fn end_step(write: &StepWrite, expected: u64) -> Values<'_> {
+    let s = &write.step;
+    values![
+        s.attempt,
+        s.host.as_deref(),
+        s.tick,
+        s.dispatched_at,
+        s.started_at,
+        s.completed_at,
+        write.detail.response.as_deref(),
+        s.id.bytes(),
+        expected,
+    ]
+}
+
+/// For `park_step.sql`.
+fn park_step(write: &StepWrite, expected: u64) -> Values<'_> {
+    let s = &write.step;
+    values![
+        s.attempt,
+        s.host.as_deref(),
+        s.tick,
+        s.dispatched_at,
+        s.started_at,
+        write.detail.response.as_deref(),
+        s.id.bytes(),
+        expected,
+    ]
+}
+
+/// For `end_parked.sql`.
+fn end_parked(write: &StepWrite, expected: u64) -> Values<'_> {
+    values![write.step.completed_at, write.step.id.bytes(), expected]
+}
+
+/// For `write_step.sql`.
+fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
+    let (s, d) = (&write.step, &write.detail);
+    values![
+        s.state.word(),
+        s.reason.map(|r| r.word()),
+        s.parked,
+        s.throttled,
+        s.wake_at,
+        s.attempt,
+        s.failed_attempts,
+        s.lost_attempts,
+        s.polls,
+        s.priority.word(),
+        s.child_block.as_ref().map(|b| b.bytes()),
+        s.session.as_ref().map(|x| x.bytes()),
+        s.host.as_deref(),
+        s.tick,
+        s.dispatched_at,
+        s.started_at,
+        s.completed_at,
+        d.response.as_deref(),
+        d.error_message.as_deref(),
+        d.error_stack_trace.as_deref(),
+        d.note.as_deref(),
+        d.superseded_by.as_ref().map(|x| x.bytes()),
+        d.was_throttled,
+        d.was_notified,
+        d.late_reports.unwrap_or(0),
+        s.id.bytes(),
+        expected,
+    ]
+}
+
+/// Rules may still have to look at it.
+fn is_open(block: &Block) -> bool {
+    block.steps.hot + block.resolvers.hot > 0 || block.touched || block.sweep.is_some()
+}
+
+fn counts(counts: &Counts) -> Param<'static> {
+    Param::from(rows::counts_text(counts))
+}
+
+fn numbers(list: &[u32]) -> Param<'static> {
+    Param::from(rows::join(list.iter().copied()))
+}
+
+fn blame(block: &Block) -> Param<'static> {
+    Param::from(block.blame.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+}
+
+/// For `insert_block.sql`.
+fn new_block(b: &Block) -> Values<'_> {
+    let after = b.sweep.and_then(|s| s.after);
+    values![
+        b.id.bytes(),
+        b.owner.as_ref().map(|o| o.bytes()),
+        b.home.as_str(),
+        b.success.to_string(),
+        b.depth,
+        counts(&b.steps),
+        counts(&b.resolvers),
+        numbers(&b.live),
+        numbers(&b.live_resolvers),
+        b.current_index,
+        b.resolver_index,
+        b.cut_at,
+        b.resolver_cut_at,
+        b.wants_resolvers,
+        blame(b),
+        b.sweep.map(|s| s.kind.word()),
+        b.sweep.map(|s| s.event.word()),
+        b.sweep.map(|s| s.above),
+        after.map(|a| a.0),
+        after.map(|a| a.1),
+        b.touched,
+        is_open(b),
+    ]
+}
+
+/// For `write_block.sql`.
+fn whole_block(b: &Block, expected: u64) -> Values<'_> {
+    let after = b.sweep.and_then(|s| s.after);
+    values![
+        counts(&b.steps),
+        counts(&b.resolvers),
+        numbers(&b.live),
+        numbers(&b.live_resolvers),
+        b.current_index,
+        b.resolver_index,
+        b.cut_at,
+        b.resolver_cut_at,
+        b.wants_resolvers,
+        blame(b),
+        b.sweep.map(|s| s.kind.word()),
+        b.sweep.map(|s| s.event.word()),
+        b.sweep.map(|s| s.above),
+        after.map(|a| a.0),
+        after.map(|a| a.1),
+        b.touched,
+        is_open(b),
+        b.id.bytes(),
+        expected,
+    ]
+}
+
+/// For `count_block.sql`.
+fn count_block(b: &Block, expected: u64) -> Values<'_> {
+    values![
+        counts(&b.steps),
+        numbers(&b.live),
+        b.current_index,
+        b.touched,
+        is_open(b),
+        b.id.bytes(),
+        expected,
+    ]
+}
+
+/// For `add_tally.sql`.
+fn tally<'a>(key: &'a TallyKey, delta: i64) -> Values<'a> {
+    values![
+        key.dispatch_group.as_str(),
+        &*key.queue,
+        &*key.action,
+        key.host.as_deref().unwrap_or_default(),
+        key.state.word(),
+        key.leaf,
+        key.throttled,
+        delta,
+    ]
+}
+
+/// For `insert_claim.sql`.
+fn claim(claim: &ClaimLog) -> Values<'_> {
+    let ClaimLog { id, session, tick, at, parked, pairs, .. } = claim;
+    let mut text = String::with_capacity(pairs.len() * 38 + 2);
+    for (step, attempt) in pairs {
+        text += if text.is_empty() { "[\"" } else { ",\"" };
+        text += step.0.as_simple().encode_lower(&mut [0; 32]);
+        text.push(':');
+        text += &attempt.to_string();
+        text.push('"');
+    }
+    text.push(']');
+    values![*id, session.bytes(), *tick, *at, *parked, text]
+}
+
+/// For `insert_attempt.sql`.
+fn attempt(a: &Attempt) -> Values<'_> {
+    values![
+        a.step.bytes(),
+        a.attempt,
+        a.at,
+        a.session.as_ref().map(|s| s.bytes()),
+        a.host.as_deref(),
+        a.started_at,
+        &a.outcome,
+        a.message.as_deref(),
+    ]
+}
+
+/// For `insert_event.sql`.
+fn event(e: &EventRow, now: Timestamp) -> Values<'_> {
+    values![now, e.step.bytes(), e.from.map(|s| s.word()), e.event.map(|x| x.word()), e.to.word(), e.attempt]
+}
+
+/// For `insert_tick.sql`.
+fn tick(t: &Tick) -> Values<'_> {
+    values![
+        t.id,
+        t.dispatch_group.as_str(),
+        t.started_at,
+        t.completed_at,
+        t.duration_us,
+        t.turns,
+        t.progress,
+        t.steps_dispatched,
+        t.capped,
+        t.left_over,
+        serde_json::to_string(&t.phases).unwrap_or_default(),
+    ]
+}
+
+/// For `insert_audit.sql`.
+fn audit(entry: &AuditEntry, now: Timestamp) -> Values<'_> {
+    let AuditEntry { who, verb, target, why, before, after } = entry;
+    values![now, who, verb, target, why.as_deref(), before.as_deref(), after.as_deref()]
+}
+
+/// For `open_alert.sql` or `close_alert.sql`.
+fn alert(alert: &Alert, now: Timestamp) -> Values<'_> {
+    let Alert { entity, entity_id, reason, severity, message, open } = alert;
+    if *open {
+        values![*entity, entity_id, reason, *severity, message, now]
+    } else {
+        values![now, *entity, entity_id, reason]
+    }
+}
+
+/// For `put_session.sql`.
+fn session(s: &SessionRow) -> Values<'_> {
+    let list = |names: &[model::Name]| serde_json::to_string(names).unwrap_or_default();
+    values![
+        s.id.bytes(),
+        s.node.bytes(),
+        &*s.offer.host,
+        list(&s.offer.queues),
+        list(&s.offer.actions),
+        s.offer.capacity,
+        s.started_at,
+        s.lease_ends_at,
+        s.ended_at,
+    ]
+}
+
+/// For `write_group.sql`.
+fn group(g: &GroupWrite) -> Values<'_> {
+    let breaker = g.breaker.as_ref().map(|b| serde_json::to_string(b).unwrap_or_default());
+    values![
+        breaker,
+        g.lease_ends_at,
+        g.last_selected_at,
+        g.current_tick,
+        g.last_tick_completed_at,
+        g.dispatch_group.as_str(),
+    ]
+}
+
+/// Settings that the batch changes, by name.
+fn settings(batch: &Batch) -> Vec<(&'static str, String)> {
+    let breaker = batch.breaker.as_ref().map(|b| ("breaker", serde_json::to_string(b).unwrap_or_default()));
+    let next_root = batch.next_root.map(|n| ("next_root", n.to_string()));
+    breaker.into_iter().chain(next_root).collect()
+}
+
+/// For `renew_node.sql`, `renew_groups.sql` and `renew_sessions.sql`.
+fn renewed(batch: &Batch) -> Option<[Values<'_>; 3]> {
+    let (groups, sessions) = batch.renew?;
+    let node = batch.lease.node.bytes();
+    Some([values![batch.now, node], values![groups, node], values![sessions, node]])
+}
