@@ -39,14 +39,16 @@ pub struct Options {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum StoreKind {
+pub enum StoreKind {
     Sqlite,
+    /// A server of the round's own.
+    Postgres,
 }
 
 impl Options {
     /// The run that belongs to every test run.
-    pub fn short() -> Options {
-        Options { store: StoreKind::Sqlite, rounds: 2, seed: None, binary: None }
+    pub fn short(store: StoreKind) -> Options {
+        Options { store, rounds: 2, seed: None, binary: None }
     }
 }
 

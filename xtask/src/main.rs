@@ -1,6 +1,7 @@
 //! The chores of the repository: `cargo xtask test`, `tidy` and `crash`.
 
 mod crash;
+mod postgres;
 mod repo;
 mod shell;
 mod stopwatch;

@@ -2,10 +2,10 @@
 
 mod examples;
 mod install;
-mod postgres;
 
+use crate::crash::{Options, StoreKind};
 use crate::stopwatch::Stopwatch;
-use crate::{crash, repo, shell, tidy};
+use crate::{crash, postgres, repo, shell, tidy};
 use anyhow::{Context, Result};
 
 struct Stage {
@@ -14,7 +14,7 @@ struct Stage {
 }
 
 /// Cheap checks stand first, so that a slip is told before anything long is built.
-const STAGES: [Stage; 9] = [
+const STAGES: [Stage; 10] = [
     Stage { name: "install", run: install::run },
     Stage { name: "format", run: || cargo(&["fmt", "--all", "--check"]) },
     Stage {
@@ -26,7 +26,8 @@ const STAGES: [Stage; 9] = [
     Stage { name: "tests on PostgreSQL", run: on_postgres },
     Stage { name: "doc tests", run: || cargo(&["test", "--doc", "--workspace"]) },
     Stage { name: "examples", run: examples::run },
-    Stage { name: "crash", run: || crash::run(&crash::Options::short()) },
+    Stage { name: "crash", run: || crash::run(&Options::short(StoreKind::Sqlite)) },
+    Stage { name: "crash on PostgreSQL", run: || crash::run(&Options::short(StoreKind::Postgres)) },
 ];
 
 pub fn run() -> Result<()> {

@@ -34,7 +34,10 @@ impl Row {
 
 impl Database {
     pub fn sqlite(binary: &Path, directory: &Path) -> Database {
-        let url = format!("sqlite:{}", directory.join("crash.db").display());
+        Database::at(binary, format!("sqlite:{}", directory.join("crash.db").display()))
+    }
+
+    pub fn at(binary: &Path, url: String) -> Database {
         Database { binary: binary.to_owned(), url }
     }
 

@@ -9,6 +9,7 @@ use super::push::{CLIENTS, Pushed, Pusher};
 use super::server::Server;
 use super::verdict::Evidence;
 use super::{cancel, effects};
+use crate::postgres::Postgres;
 use crate::stopwatch::Stopwatch;
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt;
@@ -50,8 +51,14 @@ impl fmt::Display for Round {
 pub async fn run(binary: &Path, store: StoreKind, dice: Dice) -> Result<Round> {
     let directory = tempfile::Builder::new().prefix("stepfast-crash-").tempdir();
     let directory = directory.context("could not make a temporary directory")?;
-    let database = match store {
-        StoreKind::Sqlite => Database::sqlite(binary, directory.path()),
+    // It lives as long as the round.
+    let server = match store {
+        StoreKind::Sqlite => None,
+        StoreKind::Postgres => Some(Postgres::start()?),
+    };
+    let database = match &server {
+        None => Database::sqlite(binary, directory.path()),
+        Some(server) => Database::at(binary, server.url.clone()),
     };
     let scene = Scene { binary, directory: directory.path(), database, dice };
     match scene.play().await {

@@ -40,7 +40,7 @@ fn nextest() -> Result<()> {
 
 /// Every stage is set up on both databases.
 fn postgres() -> Result<()> {
-    if super::postgres::binaries().is_ok() {
+    if crate::postgres::binaries().is_ok() {
         return Ok(());
     }
     apt("PostgreSQL", &["postgresql"])

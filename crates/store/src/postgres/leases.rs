@@ -4,7 +4,8 @@ use crate::batch::NodeRow;
 use crate::leases::{check_groups, enter, forget_old, take};
 use crate::sql::{Access, Sql};
 use crate::{Lease, Result, StoreError, params};
-use model::{DispatchGroup, Timestamp, limits};
+use model::{DispatchGroup, Timestamp};
+use std::path::Path;
 
 /// Take the groups under a new epoch, or say who has them.
 pub fn take_free(
@@ -18,37 +19,57 @@ pub fn take_free(
         // Nodes that start together go one after the other.
         sql.execute("lock table dispatch_groups in share row exclusive mode", &[])?;
         check_groups(sql, all)?;
-        let taken = "select g.dispatch_group, n.host, n.url, g.lease_ends_at from dispatch_groups g
-                       left join nodes n on n.id = g.owner_id
-                      where g.owner_id is not null and g.owner_id <> $1 and g.lease_ends_at > $2";
-        let taken = sql.rows(taken, params![node.id, now], |row| {
-            Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?, row.get::<Option<String>>(2)?))
-        })?;
-        if let Some((group, host, url)) =
-            taken.into_iter().find(|(name, _, _)| groups.iter().any(|g| g.as_str() == name))
+        if let Some(Owner { group, host, url, .. }) = owners(sql, node, now)?
+            .into_iter()
+            .find(|owner| groups.iter().any(|g| g.as_str() == owner.group) && !is_gone(owner, node))
         {
-            let (host, at) = (host.unwrap_or("another".into()), url.map(|u| format!(" at {u}")));
             return Err(StoreError::Busy(format!(
                 "dispatch group `{group}` belongs to the node on {host}{}; this node stands by",
-                at.unwrap_or_default()
+                url.map(|u| format!(" at {u}")).unwrap_or_default()
             )));
         }
-        bury(sql, now)?;
         enter(sql, node, now)?;
         let mut lease = Lease { node: node.id, groups: Vec::new() };
         for group in groups {
             lease.groups.push((group.clone(), take(sql, node.id, group, now)?));
         }
+        bury(sql, now)?;
         forget_old(sql, now)?;
         Ok(lease)
     })
 }
 
-/// Nodes that were not heard of for a lease's time have ended, and their sessions with them.
+/// Who has the lease of a group.
+struct Owner {
+    group: String,
+    host: String,
+    pid: u32,
+    url: Option<String>,
+}
+
+/// Other nodes whose leases have not run out.
+fn owners(sql: &dyn Sql, node: &NodeRow, now: Timestamp) -> Result<Vec<Owner>> {
+    let text = "select g.dispatch_group, n.host, n.pid, n.url from dispatch_groups g
+                  join nodes n on n.id = g.owner_id
+                 where g.owner_id <> $1 and g.lease_ends_at > $2 order by g.ordinal";
+    sql.rows(text, params![node.id, now], |row| {
+        Ok(Owner { group: row.get(0)?, host: row.get(1)?, pid: row.get(2)?, url: row.get(3)? })
+    })
+}
+
+/// A process of this machine that does not exist any more: its lease need not be waited for. Were it another machine of the same
+/// name, the new epoch would still fence it.
+fn is_gone(owner: &Owner, node: &NodeRow) -> bool {
+    owner.host == node.host && owner.pid != node.pid && !Path::new(&format!("/proc/{}", owner.pid)).exists()
+}
+
+/// Nodes that have no group left have ended, and their sessions with them.
 fn bury(sql: &dyn Sql, now: Timestamp) -> Result<()> {
     sql.execute(
-        "update nodes set ended_at = $1 where ended_at is null and seen_at <= $2",
-        params![now, now - limits::GROUP_LEASE],
+        "update nodes set ended_at = $1
+          where ended_at is null
+            and not exists (select 1 from dispatch_groups g where g.owner_id = nodes.id)",
+        params![now],
     )?;
     sql.execute(
         "update sessions set ended_at = $1
