@@ -24,11 +24,11 @@ pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
         let is_end = rows.len() < filter.limit;
         for row in &rows {
             if steps.len() == limit || bytes > PAGE_BYTES_MAX {
-                return Ok(wire::StepPage { steps, next: last.map(|seq: i64| seq.to_string()) });
+                return Ok(wire::StepPage { steps, next: last.map(|id: model::StepId| id.to_string()) });
             }
             bytes += weight(row);
             steps.push(convert::step_view(row, parents.of(browse, row)?));
-            last = Some(row.seq);
+            last = Some(row.step.id);
         }
         if is_end {
             return Ok(wire::StepPage { steps, next: None });

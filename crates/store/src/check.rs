@@ -219,7 +219,7 @@ fn history_since(sql: &dyn Sql) -> Result<Option<Timestamp>> {
     };
     let Some(first) = one("select at from events order by seq limit 1")? else { return Ok(None) };
     let told = one(
-        "select exists (select 1 from events where entity_id = s.id) from steps s order by seq desc limit 1",
+        "select exists (select 1 from events where entity_id = s.id) from steps s order by id desc limit 1",
     )?;
     let ended = one("select max(completed_at) from steps")?;
     let is_kept = told != Some(0) && ended <= one("select max(at) from events")?;

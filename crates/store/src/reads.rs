@@ -106,7 +106,7 @@ pub fn due(
 
 pub fn detail(sql: &dyn Sql, id: StepId) -> Result<Option<Detail>> {
     let text = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from steps where id = $1");
-    sql.first(&text, params![id], |row| Ok(rows::detail(row)?.0))
+    sql.first(&text, params![id], rows::detail)
 }
 
 /// Steps of a block that were cancelled because one before them failed.

@@ -31,14 +31,13 @@ enum Place {
 }
 
 impl Place {
-    /// A statement for this place's tables. The live ones are walked in the order their rows were made; in the archive only
-    /// ids are found without reading all of it.
+    /// A statement for this place's tables.
     fn sql(self, text: &str) -> String {
-        let (steps, blocks, number) = match self {
-            Place::Live => ("steps", "blocks", "seq"),
-            Place::Archive => ("steps_archive", "blocks_archive", "id"),
+        let (steps, blocks) = match self {
+            Place::Live => ("steps", "blocks"),
+            Place::Archive => ("steps_archive", "blocks_archive"),
         };
-        text.replace("{steps}", steps).replace("{blocks}", blocks).replace("{number}", number)
+        text.replace("{steps}", steps).replace("{blocks}", blocks)
     }
 }
 
@@ -82,18 +81,11 @@ enum Mark {
 }
 
 impl Mark {
-    fn of(place: Place, seq: i64, id: [u8; 16]) -> Mark {
-        match place {
-            Place::Live => Mark::Number(seq),
-            Place::Archive => Mark::Id(id),
-        }
-    }
-    fn behind(place: Place, mark: Option<Mark>) -> Param<'static> {
-        match (mark, place) {
-            (Some(Mark::Number(n)), _) => n.into(),
-            (Some(Mark::Id(id)), _) => id.into(),
-            (None, Place::Live) => Param::Int(0),
-            (None, Place::Archive) => BEFORE_ALL,
+    fn or(mark: Option<Mark>, first: Param<'static>) -> Param<'static> {
+        match mark {
+            Some(Mark::Number(n)) => n.into(),
+            Some(Mark::Id(id)) => id.into(),
+            None => first,
         }
     }
 }
@@ -204,16 +196,15 @@ impl<'a> Page<'a> {
     fn roots(&mut self, place: Place, mut after: Option<Mark>) -> Result<Option<Mark>> {
         let rows = self.look(
             &place.sql(
-                "select seq, id, block_id is null, created_at from {steps}
-                  where {number} > $1 order by {number} limit $2",
+                "select id, block_id is null, created_at from {steps} where id > $1 order by id limit $2",
             ),
-            Mark::behind(place, after),
-            |r| Ok((r.get::<i64>(0)?, r.get::<[u8; 16]>(1)?, r.get::<bool>(2)?, r.get::<i64>(3)?)),
+            Mark::or(after, BEFORE_ALL),
+            |r| Ok((r.get::<[u8; 16]>(0)?, r.get::<bool>(1)?, r.get::<i64>(2)?)),
         )?;
         let all = rows.len() < ROWS_PER_PAGE;
-        for (seq, id, is_root, created_at) in rows {
+        for (id, is_root, created_at) in rows {
             if place == Place::Live && created_at >= self.before.0 {
-                // Rows are numbered in the order they were made: what follows is younger.
+                // Ids rise with time: what follows is younger.
                 return Ok(None);
             }
             if is_root {
@@ -222,21 +213,19 @@ impl<'a> Page<'a> {
                 }
                 self.take(place, Root::Step(id))?;
             }
-            after = Some(Mark::of(place, seq, id));
+            after = Some(Mark::Id(id));
         }
         Ok(after.filter(|_| !all))
     }
 
     fn root_blocks(&mut self, place: Place, mut after: Option<Mark>) -> Result<Option<Mark>> {
         let rows = self.look(
-            &place.sql(
-                "select seq, id, owner_id is null from {blocks} where {number} > $1 order by {number} limit $2",
-            ),
-            Mark::behind(place, after),
-            |r| Ok((r.get::<i64>(0)?, r.get::<[u8; 16]>(1)?, r.get::<bool>(2)?)),
+            &place.sql("select id, owner_id is null from {blocks} where id > $1 order by id limit $2"),
+            Mark::or(after, BEFORE_ALL),
+            |r| Ok((r.get::<[u8; 16]>(0)?, r.get::<bool>(1)?)),
         )?;
         let all = rows.len() < ROWS_PER_PAGE;
-        for (seq, id, is_root) in rows {
+        for (id, is_root) in rows {
             if is_root {
                 if self.is_full() {
                     return Ok(after);
@@ -248,7 +237,7 @@ impl<'a> Page<'a> {
                     None => {}
                 }
             }
-            after = Some(Mark::of(place, seq, id));
+            after = Some(Mark::Id(id));
         }
         Ok(after.filter(|_| !all))
     }
@@ -270,7 +259,7 @@ impl<'a> Page<'a> {
 
     fn ticks(&mut self, after: Option<Mark>) -> Result<Option<Mark>> {
         let text = "select id, completed_at from ticks where id > $1 order by id limit $2";
-        let after = Mark::behind(Place::Live, after);
+        let after = Mark::or(after, Param::Int(0));
         let rows = self.look(text, after.clone(), |r| Ok((r.get::<i64>(0)?, r.get::<i64>(1)?)))?;
         let old: Vec<i64> =
             rows.iter().take_while(|(_, at)| *at < self.before.0).map(|(id, _)| *id).collect();

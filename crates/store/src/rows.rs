@@ -113,10 +113,10 @@ pub fn step(row: &Row) -> Result<Step> {
 /// How many columns `step` reads.
 pub const STEP_WIDTH: usize = 31;
 
-/// Reads `DETAIL_COLUMNS` that stand behind `STEP_COLUMNS`, and the row's number.
-pub fn detail(row: &Row) -> Result<(Detail, i64)> {
+/// Reads `DETAIL_COLUMNS` that stand behind `STEP_COLUMNS`.
+pub fn detail(row: &Row) -> Result<Detail> {
     let at = |i: usize| STEP_WIDTH + i;
-    let detail = Detail {
+    Ok(Detail {
         step_key: row.get(at(0))?,
         label: row.get(at(1))?,
         relatable_type: row.get(at(2))?,
@@ -129,8 +129,7 @@ pub fn detail(row: &Row) -> Result<(Detail, i64)> {
         was_throttled: row.get(at(9))?,
         was_notified: row.get(at(10))?,
         late_reports: row.get(at(11))?,
-    };
-    Ok((detail, row.get(at(12))?))
+    })
 }
 
 /// Reads `BLOCK_COLUMNS`.

@@ -38,7 +38,7 @@ pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kin
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
-    note, superseded_by, was_throttled, was_notified, late_reports, seq";
+    note, superseded_by, was_throttled, was_notified, late_reports";
 
 pub const BLOCK_COLUMNS: &str = "id, owner_id, home, success, depth, steps, resolvers, live, live_resolvers, current_index, \
     resolver_index, cut_at, resolver_cut_at, wants_resolvers, blame, sweep_kind, sweep_event, sweep_above, sweep_index, \

@@ -273,7 +273,7 @@ fn i7_a_lease_is_nobodys_concern_while_no_server_runs() {
 #[test]
 fn s4_a_damaged_page() {
     let world = healthy(true);
-    world.damage("steps_trouble");
+    world.damage("steps_wake");
     let findings = world.check(true).findings;
     assert!(told(&findings, "S4"), "{findings:#?}");
     world.damage("steps_block");

@@ -120,7 +120,7 @@ fn list(settings: &Settings, args: &List, json: bool) -> Result<ExitCode> {
     let mut rows = Vec::new();
     loop {
         let page = browse.steps(&filter)?;
-        let last = page.last().map(|row| row.seq);
+        let last = page.last().map(|row| row.step.id);
         let more = args.all && page.len() == filter.limit;
         if json {
             page.iter().try_for_each(|row| -> Result<()> {

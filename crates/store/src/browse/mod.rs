@@ -60,21 +60,19 @@ impl Browse {
         }
         if let Some(after) = filter.after {
             values.push(after.into());
-            conditions.push(format!("seq {} ${}", if filter.ascending { ">" } else { "<" }, values.len()));
+            conditions.push(format!("id {} ${}", if filter.ascending { ">" } else { "<" }, values.len()));
         }
         let condition =
             if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
         let order = if filter.ascending { "asc" } else { "desc" };
         let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
-        self.query(&format!("{condition} order by seq {order} limit {limit}"), &values)
+        self.query(&format!("{condition} order by id {order} limit {limit}"), &values)
     }
 
     fn query(&self, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
         let sql = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from steps_now {tail}");
-        self.sql().rows(&sql, values, |row| {
-            let (detail, seq) = rows::detail(row)?;
-            Ok(StepRow { step: rows::step(row)?, detail, seq })
-        })
+        self.sql()
+            .rows(&sql, values, |row| Ok(StepRow { step: rows::step(row)?, detail: rows::detail(row)? }))
     }
 
     pub fn block(&self, id: BlockId) -> Result<Option<Block>> {

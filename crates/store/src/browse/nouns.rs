@@ -1,7 +1,7 @@
 //! What people ask of a store: filters in, whole rows out.
 
 use crate::TallyKey;
-use model::{Detail, State, Step, Timestamp};
+use model::{Detail, State, Step, StepId, Timestamp};
 
 /// Which steps to list. Everything left out does not filter.
 #[derive(Debug, Clone, Default)]
@@ -14,18 +14,17 @@ pub struct Filter {
     pub relatable_type: Option<String>,
     pub relatable_id: Option<String>,
     pub block: Option<model::BlockId>,
-    /// Rows older than this one (its number), newest first; or newer, oldest first, when `ascending`.
-    pub after: Option<i64>,
+    /// Steps older than this one, newest first; or newer, oldest first, when `ascending`.
+    pub after: Option<StepId>,
     pub ascending: bool,
     pub limit: usize,
 }
 
-/// A step as people see it: what rules know, what they do not, and its row number.
+/// A step as people see it: what rules know, and what they do not.
 #[derive(Debug, Clone)]
 pub struct StepRow {
     pub step: Step,
     pub detail: Detail,
-    pub seq: i64,
 }
 
 /// How many steps there are of each sort, and when the oldest that waits was created.

@@ -10,7 +10,7 @@ use model::{StepId, limits};
 const HELD: &str = "(s.state in ('dispatched', 'running') and s.parked = 0)";
 const ENDED: &str =
     "(s.state in ('completed', 'skipped', 'cancelled', 'failed', 'stopped', 'timed_out', 'superseded'))";
-const SAME_PLACE: &str = "n.id = s.superseded_by and n.seq > s.seq and n.action = s.action and n.kind = s.kind \
+const SAME_PLACE: &str = "n.id = s.superseded_by and n.id > s.id and n.action = s.action and n.kind = s.kind \
     and n.block_id is not distinct from s.block_id and n.block_index = s.block_index and n.step_key is not distinct from s.step_key";
 
 /// Invariant, what is wrong, and the condition under which it is, on a row `s` of `steps`.

@@ -37,15 +37,15 @@ struct Look<'a> {
 pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
     let mut look = Look { scene, around: around(scene)?, leases: leases(scene)?, block: None, started: None };
     let alone = format!(
-        "select {}, seq from steps where seq > $1 and block_id is null and {LIVE} order by seq limit $2",
+        "select {} from steps where id > $1 and block_id is null and {LIVE} order by id limit $2",
         columns()
     );
-    let mut rows = Pages::new(scene.sql(), alone, &[Param::Int(0)], read_live, |live| vec![live.seq.into()]);
+    let mut rows = Pages::new(scene.sql(), alone, &[BEFORE_ALL], read_live, |live| vec![live.id.into()]);
     while let Some(live) = rows.next()? {
         look.at(live, report)?;
     }
     let placed = format!(
-        "select {}, seq from steps where block_id is not null and {LIVE}
+        "select {} from steps where block_id is not null and {LIVE}
             and (block_id, block_index, id) > ($1, $2, $3) order by block_id, block_index, id limit $4",
         columns()
     );
@@ -60,7 +60,6 @@ pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
 
 /// A row, and the step in it if it can be understood.
 struct Live {
-    seq: i64,
     id: StepId,
     block: Option<BlockId>,
     index: u32,
@@ -69,7 +68,6 @@ struct Live {
 
 fn read_live(row: &Row) -> Result<Live> {
     Ok(Live {
-        seq: row.get(rows::STEP_WIDTH)?,
         id: StepId::from_bytes(row.get(0)?),
         block: row.get::<Option<[u8; 16]>>(6)?.map(BlockId::from_bytes),
         index: row.get(7)?,

@@ -58,8 +58,6 @@ create index steps_ready on steps (dispatch_group, queue, priority, id)
 create index steps_wake on steps (wake_at, id) where wake_at is not null;
 create index steps_block on steps (block_id, block_index, id) where block_id is not null;
 create index steps_held on steps (session_id) where session_id is not null;
-create index steps_trouble on steps (state, id) 
-    where state = 'failed' or state = 'stopped' or state = 'timed_out' or state = 'cancelled';
 
 create table blocks (
     seq integer primary key,
@@ -228,7 +226,7 @@ select unhex(substr(j.value, 1, 32)) as step_id, cast(substr(j.value, 34) as int
 
 -- Steps as they are now: the row, or the claim that is newer than the row.
 create view steps_now as
-select s.seq, s.id, s.dispatch_group, s.queue, s.action, s.priority, s.kind, s.block_id, s.block_index, s.child_block_id,
+select s.id, s.dispatch_group, s.queue, s.action, s.priority, s.kind, s.block_id, s.block_index, s.child_block_id,
        case when c.step_id is null then s.state else 'running' end as state,
        case when c.step_id is null then s.reason end as reason,
        coalesce(c.parked, s.parked) as parked, case when c.step_id is null then s.throttled else 0 end as throttled,
