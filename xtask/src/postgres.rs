@@ -9,6 +9,7 @@ use std::process::Command;
 pub struct Postgres {
     directory: tempfile::TempDir,
     binaries: PathBuf,
+    options: String,
     pub url: String,
 }
 
@@ -20,7 +21,10 @@ impl Postgres {
         shell::run(Command::new("chown").arg("postgres:").arg(directory.path()))?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-        let server = Postgres { directory, binaries, url };
+        let options = format!(
+            "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200"
+        );
+        let server = Postgres { directory, binaries, options, url };
         let data = server.data();
         shell::run(
             server
@@ -28,18 +32,26 @@ impl Postgres {
                 .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "-D"])
                 .arg(&data),
         )?;
-        let options = format!(
-            "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200"
-        );
-        let log = server.directory.path().join("log");
-        shell::run(
-            server.as_postgres("pg_ctl").arg("-D").arg(&data).args(["-w", "-t", "30", "-l"]).arg(log).args([
-                "-o",
-                options.as_str(),
-                "start",
-            ]),
-        )?;
+        server.up()?;
         Ok(server)
+    }
+
+    fn up(&self) -> Result<()> {
+        let log = self.directory.path().join("log");
+        let mut command = self.as_postgres("pg_ctl");
+        command.arg("-D").arg(self.data()).args(["-w", "-t", "30", "-l"]).arg(log);
+        shell::run(command.args(["-o", self.options.as_str(), "start"]))
+    }
+
+    fn down(&self) -> Result<()> {
+        let mut command = self.as_postgres("pg_ctl");
+        shell::run(command.arg("-D").arg(self.data()).args(["-m", "immediate", "-w", "stop"]))
+    }
+
+    /// Die without a word, and come back.
+    pub fn crash(&self) -> Result<()> {
+        self.down()?;
+        self.up()
     }
 
     fn data(&self) -> PathBuf {
@@ -57,14 +69,7 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        let data = self.data();
-        let stop = shell::run(self.as_postgres("pg_ctl").arg("-D").arg(data).args([
-            "-m",
-            "immediate",
-            "-w",
-            "stop",
-        ]));
-        if let Err(problem) = stop {
+        if let Err(problem) = self.down() {
             eprintln!("xtask: PostgreSQL was not stopped: {problem:#}");
         }
     }

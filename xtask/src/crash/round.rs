@@ -20,6 +20,8 @@ use tokio::task::{JoinHandle, JoinSet};
 
 const KILLS: (u64, u64) = (5, 7);
 const BETWEEN_KILLS_MS: (u64, u64) = (300, 1500);
+/// Long enough for the server under test to find its database again.
+const AFTER_DATABASE_CRASH: Duration = Duration::from_millis(1500);
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 const ACCEPTED_PER_SECOND_MIN: f64 = 1_000.0;
@@ -60,7 +62,7 @@ pub async fn run(binary: &Path, store: StoreKind, dice: Dice) -> Result<Round> {
         None => Database::sqlite(binary, directory.path()),
         Some(server) => Database::at(binary, server.url.clone()),
     };
-    let scene = Scene { binary, directory: directory.path(), database, dice };
+    let scene = Scene { binary, directory: directory.path(), database, server: server.as_ref(), dice };
     match scene.play().await {
         Ok(round) => Ok(round),
         Err(error) => {
@@ -74,6 +76,8 @@ struct Scene<'a> {
     binary: &'a Path,
     directory: &'a Path,
     database: Database,
+    /// The database server, when it is one that can die too.
+    server: Option<&'a Postgres>,
     dice: Dice,
 }
 
@@ -128,6 +132,12 @@ impl Scene<'_> {
             phase.send_replace(Phase::Up(server.address.clone()));
             let wait = self.dice.between(BETWEEN_KILLS_MS.0, BETWEEN_KILLS_MS.1);
             tokio::time::sleep(Duration::from_millis(wait)).await;
+            if let Some(database) = self.server
+                && self.dice.between(0, 1) == 0
+            {
+                tokio::task::block_in_place(|| database.crash())?;
+                tokio::time::sleep(AFTER_DATABASE_CRASH).await;
+            }
             server.kill().await?;
             up += watch.elapsed();
             phase.send_replace(Phase::Down);
