@@ -42,8 +42,10 @@ impl Decider {
 
     pub fn run(&mut self, requests: Receiver<Request>) {
         loop {
-            let span = match self.waiting.is_empty() || self.node.is_full(TURNS_AHEAD) {
+            let span = match self.waiting.is_empty() {
                 _ if self.node.is_down() => Duration::ZERO,
+                // Nothing can be done before a commit, and that wakes it.
+                _ if self.node.is_full(TURNS_AHEAD) => Duration::from_secs(1),
                 false => Duration::ZERO,
                 true if self.node.is_by_hand() => Duration::from_secs(1),
                 true => self.node.until_next(),

@@ -152,6 +152,8 @@ pub struct NodeRow {
     pub pid: u32,
     pub url: Option<String>,
     pub version: String,
+    /// Where its process id means something; empty when that is not known.
+    pub machine: String,
     pub started_at: Timestamp,
     pub seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,

@@ -42,10 +42,13 @@ fn end_all(sql: &dyn Sql, now: Timestamp) -> Result<()> {
 
 /// Put a node on record.
 pub(crate) fn enter(sql: &dyn Sql, node: &NodeRow, now: Timestamp) -> Result<()> {
-    let text = "insert into nodes (id, host, pid, url, version, started_at, seen_at)
-                values ($1, $2, $3, $4, $5, $6, $6)
+    let text = "insert into nodes (id, host, pid, url, version, machine, started_at, seen_at)
+                values ($1, $2, $3, $4, $5, $6, $7, $7)
                 on conflict (id) do update set seen_at = excluded.seen_at, ended_at = null";
-    sql.execute(text, params![node.id, &node.host, node.pid, node.url.as_deref(), &node.version, now])?;
+    sql.execute(
+        text,
+        params![node.id, &node.host, node.pid, node.url.as_deref(), &node.version, &node.machine, now],
+    )?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! What operators rely on: queues, owned groups, the watchdog, ticks, and stopping in good order.
 
 use engine::{Config, Dispatch};
-use model::{DispatchGroup, Priority, State, limits};
+use model::{DispatchGroup, Outcome, Priority, State, limits};
 use rules::operator::Verb;
 use rules::settle::Mode;
 use serde_json::json;
@@ -207,4 +207,17 @@ async fn two_retries_of_siblings_at_once_remake_what_was_cut_off_once() {
     assert_eq!((first, second), (Ok(State::Superseded), Ok(State::Superseded)));
     stage.settle().await;
     assert_eq!(stage.states(), "UUUFXF", "one new step for each, and they fail the same way");
+}
+
+/// A text of PostgreSQL cannot hold the character zero; the turn that stored such a message failed for ever.
+#[tokio::test]
+async fn a_message_with_a_zero_in_it_does_not_stop_the_engine() {
+    let mut stage = Stage::new().await;
+    let id = stage.create(json!([{"action": "hold"}])).await[0];
+    stage.decide(Mode::FixedPoint).await;
+    let failure = model::Failure { message: "a\0b".into(), trace: Some("\0".into()) };
+    stage.report(stage.session.id, id, 1, Outcome::Fail { failure, notify: true }).await;
+    let row = stage.step(id);
+    assert_eq!(row.step.state, State::Failed);
+    assert!(row.detail.error_message.is_some_and(|told| told.starts_with('a') && told.ends_with('b')));
 }

@@ -128,6 +128,7 @@ impl Node {
             pid: std::process::id(),
             url: config.url.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
+            machine: machine(),
             started_at: now,
             seen_at: now,
             ended_at: None,
@@ -275,7 +276,9 @@ impl Node {
         self.tell_refused(turn, &settled);
         let mut picking = Stopwatch::start();
         let mut capped = Vec::new();
-        if how.dispatch == Dispatch::Yes && settled.stopped_at.is_none() && !turn.hold {
+        // Until a cascade is through, what it is about to end must not start.
+        let settled_all = settled.stopped_at.is_none() && !settled.unfinished;
+        if how.dispatch == Dispatch::Yes && settled_all && !turn.hold {
             self.bring_in(now)?;
             capped = self.hand_out(turn, how, now);
         }
@@ -477,6 +480,16 @@ impl Node {
             });
         }
     }
+}
+
+/// Which boot of which machine, and which view of its processes: where a process id means something. Empty where that cannot be told.
+fn machine() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let view = std::fs::read_link("/proc/self/ns/pid");
+    boot.ok()
+        .zip(view.ok())
+        .map(|(boot, view)| format!("{} {}", boot.trim(), view.display()))
+        .unwrap_or_default()
 }
 
 pub fn claim_of(step: &Step) -> Claim {

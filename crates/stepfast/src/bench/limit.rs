@@ -49,6 +49,7 @@ fn own_table(database: &Database, n: usize) -> Result<(f64, f64)> {
         pid: 0,
         url: None,
         version: String::new(),
+        machine: String::new(),
         started_at: now,
         seen_at: now,
         ended_at: None,

@@ -60,6 +60,9 @@ async fn stand_by(settings: &Settings, url: &str) -> Result<Local> {
                     told = true;
                 }
             }
+            Err(EngineError::Unavailable(StoreError::Down(problem))) if told => {
+                eprintln!("standing by: the database does not answer: {problem}");
+            }
             other => return Ok(other?),
         }
         tokio::select! {

@@ -93,7 +93,8 @@ impl Browse {
     }
 
     pub fn nodes(&self) -> Result<Vec<NodeRow>> {
-        let sql = "select id, host, pid, url, version, started_at, seen_at, ended_at from nodes order by started_at desc limit 100";
+        let sql = "select id, host, pid, url, version, machine, started_at, seen_at, ended_at from nodes
+                   order by started_at desc limit 100";
         self.sql().rows(sql, params![], |r| {
             Ok(NodeRow {
                 id: NodeId::from_bytes(r.get(0)?),
@@ -101,9 +102,10 @@ impl Browse {
                 pid: r.get(2)?,
                 url: r.get(3)?,
                 version: r.get(4)?,
-                started_at: Timestamp(r.get(5)?),
-                seen_at: Timestamp(r.get(6)?),
-                ended_at: rows::time(r, 7)?,
+                machine: r.get(5)?,
+                started_at: Timestamp(r.get(6)?),
+                seen_at: Timestamp(r.get(7)?),
+                ended_at: rows::time(r, 8)?,
             })
         })
     }

@@ -78,7 +78,7 @@ impl Committer {
         match last {
             Failed::For(problem) => Err(problem),
             Failed::Again => Err(StoreError::Busy("other transactions went first, every time".into())),
-            Failed::Unknown => self.find_out(&stamp).await,
+            Failed::Unknown => self.find_out(batch, &stamp).await,
         }
     }
 
@@ -90,18 +90,17 @@ impl Committer {
         Ok(())
     }
 
-    /// The connection was cut while the commit was on its way.
-    async fn find_out(&mut self, stamp: &[u8]) -> Result<()> {
+    /// The connection was cut while the commit was on its way. Locking the rows it had locked waits until it has ended.
+    async fn find_out(&mut self, batch: &Batch, stamp: &[u8]) -> Result<()> {
         self.connected().await?;
         let prepared = self.prepared.as_ref().expect("it was just connected");
-        let found = prepared
-            .client
-            .query("select 1 from dispatch_groups where commit_id = $1 limit 1", &[&stamp])
-            .await?;
-        if found.is_empty() {
-            return Err(StoreError::Down("the connection was cut, and the turn was not stored".into()));
+        let groups: Vec<&str> = batch.lease.groups.iter().map(|(group, _)| group.as_str()).collect();
+        let text = "select commit_id from dispatch_groups where dispatch_group = any($1) for share";
+        let stamps = prepared.client.query(text, &[&groups]).await?;
+        if stamps.iter().any(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp)) {
+            return Ok(());
         }
-        Ok(())
+        Err(StoreError::Down("the connection was cut, and the turn was not stored".into()))
     }
 
     async fn attempt(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
@@ -136,10 +135,11 @@ impl Committer {
             }
             return Err(failed);
         }
-        match client.batch_execute("commit").await {
-            Err(_) if client.is_closed() => Err(Failed::Unknown),
-            other => Ok(other?),
-        }
+        // An error here may come after the deed; only a lost race is certain to have changed nothing.
+        client.batch_execute("commit").await.map_err(|error| match Failed::from(error) {
+            Failed::Again => Failed::Again,
+            _ => Failed::Unknown,
+        })
     }
 
     async fn prepare(&mut self, text: &'static str) -> Result<()> {

@@ -15,19 +15,13 @@ pub fn take_free(
     all: &[DispatchGroup],
     now: Timestamp,
 ) -> Result<Lease> {
+    // One that stands by must not hold up the one that decides.
+    refuse_if_taken(sql, node, groups, now)?;
     sql.transaction(Access::Write, |sql| {
         // Nodes that start together go one after the other.
         sql.execute("lock table dispatch_groups in share row exclusive mode", &[])?;
         check_groups(sql, all)?;
-        if let Some(Owner { group, host, url, .. }) = owners(sql, node, now)?
-            .into_iter()
-            .find(|owner| groups.iter().any(|g| g.as_str() == owner.group) && !is_gone(owner, node))
-        {
-            return Err(StoreError::Busy(format!(
-                "dispatch group `{group}` belongs to the node on {host}{}; this node stands by",
-                url.map(|u| format!(" at {u}")).unwrap_or_default()
-            )));
-        }
+        refuse_if_taken(sql, node, groups, now)?;
         enter(sql, node, now)?;
         let mut lease = Lease { node: node.id, groups: Vec::new() };
         for group in groups {
@@ -39,28 +33,46 @@ pub fn take_free(
     })
 }
 
+fn refuse_if_taken(sql: &dyn Sql, node: &NodeRow, groups: &[DispatchGroup], now: Timestamp) -> Result<()> {
+    let wanted = |owner: &Owner| groups.iter().any(|g| g.as_str() == owner.group) && !is_gone(owner, node);
+    match owners(sql, node, now)?.into_iter().find(wanted) {
+        None => Ok(()),
+        Some(Owner { group, host, url, .. }) => Err(StoreError::Busy(format!(
+            "dispatch group `{group}` belongs to the node on {host}{}; this node stands by",
+            url.map(|u| format!(" at {u}")).unwrap_or_default()
+        ))),
+    }
+}
+
 /// Who has the lease of a group.
 struct Owner {
     group: String,
     host: String,
     pid: u32,
     url: Option<String>,
+    machine: String,
 }
 
 /// Other nodes whose leases have not run out.
 fn owners(sql: &dyn Sql, node: &NodeRow, now: Timestamp) -> Result<Vec<Owner>> {
-    let text = "select g.dispatch_group, n.host, n.pid, n.url from dispatch_groups g
+    let text = "select g.dispatch_group, n.host, n.pid, n.url, n.machine from dispatch_groups g
                   join nodes n on n.id = g.owner_id
                  where g.owner_id <> $1 and g.lease_ends_at > $2 order by g.ordinal";
     sql.rows(text, params![node.id, now], |row| {
-        Ok(Owner { group: row.get(0)?, host: row.get(1)?, pid: row.get(2)?, url: row.get(3)? })
+        Ok(Owner {
+            group: row.get(0)?,
+            host: row.get(1)?,
+            pid: row.get(2)?,
+            url: row.get(3)?,
+            machine: row.get(4)?,
+        })
     })
 }
 
-/// A process of this machine that does not exist any more: its lease need not be waited for. Were it another machine of the same
-/// name, the new epoch would still fence it.
+/// A process of this very boot and view that does not exist any more: its lease need not be waited for.
 fn is_gone(owner: &Owner, node: &NodeRow) -> bool {
-    owner.host == node.host && owner.pid != node.pid && !Path::new(&format!("/proc/{}", owner.pid)).exists()
+    let here = !node.machine.is_empty() && owner.machine == node.machine;
+    here && owner.pid != node.pid && !Path::new(&format!("/proc/{}", owner.pid)).exists()
 }
 
 /// Nodes that have no group left have ended, and their sessions with them.

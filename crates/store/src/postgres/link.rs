@@ -7,7 +7,7 @@ use crate::sql::{Access, Cell, Cells, Param, Row, Sql};
 use crate::{Result, StoreError};
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -15,6 +15,8 @@ use tokio_postgres::{Client, Config, NoTls, Statement};
 
 /// A statement that takes longer is given up.
 const STATEMENT_TIMEOUT: &str = "30s";
+/// A network that says nothing for this long is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn runtime() -> &'static Runtime {
@@ -54,6 +56,7 @@ pub fn config(url: &str) -> Result<Config> {
          -c idle_in_transaction_session_timeout={STATEMENT_TIMEOUT} -c plan_cache_mode=force_generic_plan"
     );
     config.options(&options).application_name("stepfast").connect_timeout(CONNECT_TIMEOUT);
+    config.tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
     Ok(config)
 }
 
@@ -101,24 +104,42 @@ impl Prepared {
 /// A connection for plain use, made anew after it was lost.
 pub struct Link {
     config: Config,
-    current: Mutex<Option<Arc<Prepared>>>,
+    current: Mutex<Current>,
+}
+
+#[derive(Default)]
+struct Current {
+    connection: Option<Arc<Prepared>>,
+    /// A transaction lives and dies with its connection: what is left of it must not run on another.
+    in_transaction: bool,
 }
 
 impl Link {
     pub fn open(url: &str) -> Result<Link> {
-        let link = Link { config: config(url)?, current: Mutex::new(None) };
+        let link = Link { config: config(url)?, current: Mutex::default() };
         link.prepared()?;
         Ok(link)
     }
     pub fn prepared(&self) -> Result<Arc<Prepared>> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = current.as_ref().filter(|p| !p.client.is_closed()) {
+        let mut current = self.current();
+        if let Some(known) = &current.connection
+            && (current.in_transaction || !known.client.is_closed())
+        {
             return Ok(known.clone());
         }
         let config = self.config.clone();
         let made = Arc::new(wait(async move { Ok(Prepared::new(connect(&config).await?)) })?);
-        *current = Some(made.clone());
+        current.connection = Some(made.clone());
         Ok(made)
+    }
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// The last word of a transaction, whatever becomes of it.
+    fn end(&self, word: &str) -> Result<()> {
+        let ended = self.script(word);
+        self.current().in_transaction = false;
+        ended
     }
     /// Statements without parameters or answers.
     pub fn script(&self, sql: &str) -> Result<()> {
@@ -155,13 +176,15 @@ impl Sql for Link {
         self.script(match access {
             Access::Read => "begin isolation level repeatable read read only",
             Access::Write => "begin",
-        })
+        })?;
+        self.current().in_transaction = true;
+        Ok(())
     }
     fn commit(&self) -> Result<()> {
-        self.script("commit")
+        self.end("commit")
     }
     fn rollback(&self) -> Result<()> {
-        self.script("rollback")
+        self.end("rollback")
     }
 }
 
@@ -195,6 +218,10 @@ impl ToSql for Param<'_> {
                 _ => n.to_sql(&Type::INT8, out),
             },
             Param::Real(x) => x.to_sql(&Type::FLOAT8, out),
+            // A text of PostgreSQL cannot hold the character zero; a job's words must not stop a turn.
+            Param::Text(text) if text.contains('\0') => {
+                text.replace('\0', "\u{fffd}").to_sql(&Type::TEXT, out)
+            }
             Param::Text(text) => text.as_ref().to_sql(&Type::TEXT, out),
             Param::Blob(bytes) => bytes.as_ref().to_sql(&Type::BYTEA, out),
         }

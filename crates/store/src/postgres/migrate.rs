@@ -2,7 +2,7 @@
 
 use super::link::Link;
 use crate::migration::{MigrationState, compare};
-use crate::sql::Sql;
+use crate::sql::{Access, Sql};
 use crate::{Result, params};
 use model::Timestamp;
 
@@ -30,10 +30,8 @@ pub fn migrate(link: &Link, now: Timestamp) -> Result<MigrationState> {
     if before.applied == before.known {
         return Ok(before);
     }
-    link.script("begin")?;
-    let done = apply(link, now);
-    link.script(if done.is_ok() { "commit" } else { "rollback" })?;
-    done?;
+    let sql: &dyn Sql = link;
+    sql.transaction(Access::Write, |_| apply(link, now))?;
     state(link)
 }
 

@@ -153,6 +153,8 @@ impl Store for PostgresStore {
         if dry_run {
             return retention::preview(self.sql(), what);
         }
+        // Nothing is decided meanwhile: a tree that is settled stays so.
+        self.writer.flush();
         let (page, next) = retention::run(self.sql(), what, self.retained_to.get())?;
         self.retained_to.set(next);
         Ok(page)

@@ -9,8 +9,14 @@ use crate::{Batch, Done, StoreError};
 use tokio::sync::mpsc;
 
 enum Order {
-    Commit { batch: Box<Batch>, generation: u64, done: Done },
+    Commit {
+        batch: Box<Batch>,
+        generation: u64,
+        done: Done,
+    },
     Reset(u64),
+    /// Answer once everything before it is done.
+    Flush(std::sync::mpsc::Sender<()>),
 }
 
 pub struct Writer {
@@ -28,6 +34,14 @@ impl Writer {
         let order = Order::Commit { batch: Box::new(batch), generation: self.generation, done };
         if let Err(mpsc::error::SendError(Order::Commit { done, .. })) = self.orders.send(order) {
             done(Err(StoreError::Down("the writer has stopped".into())));
+        }
+    }
+    /// Wait until no commit is on its way.
+    pub fn flush(&self) {
+        let (done, wait) = std::sync::mpsc::channel();
+        if self.orders.send(Order::Flush(done)).is_ok() {
+            // It ends also when the writer is gone.
+            let _ = wait.recv();
         }
     }
     pub fn reset(&mut self) {
@@ -49,6 +63,9 @@ async fn run(mut committer: Committer, mut inbox: mpsc::UnboundedReceiver<Order>
                 let outcome = committer.commit(&batch).await;
                 failed = outcome.is_err();
                 done(outcome);
+            }
+            Order::Flush(done) => {
+                let _ = done.send(());
             }
             Order::Reset(next) => {
                 generation = next;

@@ -58,6 +58,7 @@ impl World {
             pid: 1,
             url: None,
             version: "0".into(),
+            machine: String::new(),
             started_at: store.now(),
             seen_at: store.now(),
             ended_at: None,

@@ -113,6 +113,7 @@ create table nodes (
     pid bigint not null,
     url text,
     version text not null,
+    machine text not null,
     started_at bigint not null,
     seen_at bigint not null,
     ended_at bigint

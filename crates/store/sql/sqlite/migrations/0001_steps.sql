@@ -117,6 +117,7 @@ create table nodes (
     pid integer not null,
     url text,
     version text not null,
+    machine text not null,
     started_at integer not null,
     seen_at integer not null,
     ended_at integer
