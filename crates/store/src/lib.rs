@@ -38,6 +38,7 @@ use model::{
 };
 use rules::settle::Snapshot;
 use serde::{Deserialize, Serialize};
+use sql::Sql;
 
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -110,8 +111,19 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     /// Before looking again: the same lease if it still holds, or a new one; refused while another node has it.
     fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease>;
     fn recover(&mut self, lease: &Lease) -> Result<Found>;
+    /// Where reads run; they see the last commit.
+    fn reader(&self) -> &dyn Sql;
+    fn commit(&mut self, batch: Batch, done: Done);
+    /// After a failed commit nothing is taken until this is called.
+    fn reset(&mut self);
+    fn release(&mut self, lease: &Lease) -> Result<()>;
+    /// Take one page of settled trees away, to be repeated while it says `more`; a dry run counts all and writes nothing.
+    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained>;
+
     /// Blocks of these groups that have not come to rest.
-    fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>>;
+    fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>> {
+        reads::open_blocks(self.reader(), lease)
+    }
     /// Ready steps that stand alone, oldest first, behind a cursor.
     fn ready(
         &mut self,
@@ -120,9 +132,13 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
         priority: Priority,
         after: Option<StepId>,
         limit: usize,
-    ) -> Result<Vec<Step>>;
+    ) -> Result<Vec<Step>> {
+        reads::ready(self.reader(), group, queue, priority, after, limit)
+    }
     /// The oldest ready root of a group that is not held back by design.
-    fn oldest_ready(&mut self, group: &DispatchGroup) -> Result<Option<Timestamp>>;
+    fn oldest_ready(&mut self, group: &DispatchGroup) -> Result<Option<Timestamp>> {
+        reads::oldest_ready(self.reader(), group)
+    }
     /// Pending steps at an index of a block, behind a cursor.
     fn at_index(
         &mut self,
@@ -131,22 +147,24 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
         index: u32,
         after: Option<StepId>,
         limit: usize,
-    ) -> Result<Vec<Step>>;
+    ) -> Result<Vec<Step>> {
+        reads::at_index(self.reader(), block, kind, index, after, limit)
+    }
     /// Steps whose time comes until then, earliest first, behind a cursor.
     fn due(
         &mut self,
         after: Option<(Timestamp, StepId)>,
         until: Timestamp,
         limit: usize,
-    ) -> Result<Vec<(Timestamp, StepId)>>;
+    ) -> Result<Vec<(Timestamp, StepId)>> {
+        reads::due(self.reader(), after, until, limit)
+    }
     /// What people read of a step, for a step that takes its place.
-    fn detail(&mut self, id: StepId) -> Result<Option<Detail>>;
+    fn detail(&mut self, id: StepId) -> Result<Option<Detail>> {
+        reads::detail(self.reader(), id)
+    }
     /// Steps of a block that were cancelled because one before them failed.
-    fn cut_off(&mut self, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>>;
-    fn commit(&mut self, batch: Batch, done: Done);
-    /// After a failed commit nothing is taken until this is called.
-    fn reset(&mut self);
-    fn release(&mut self, lease: &Lease) -> Result<()>;
-    /// Take one page of settled trees away, to be repeated while it says `more`; a dry run counts all and writes nothing.
-    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained>;
+    fn cut_off(&mut self, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>> {
+        reads::cut_off(self.reader(), block, above, limit)
+    }
 }

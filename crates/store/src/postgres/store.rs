@@ -12,7 +12,7 @@ use crate::{
     Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, leases, reads,
     retention,
 };
-use model::{Block, BlockId, Detail, DispatchGroup, Priority, Step, StepId, StepKind, Timestamp};
+use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
 use std::sync::Arc;
 
@@ -40,14 +40,10 @@ impl PostgresStore {
 
     fn compare_clocks(&self) -> Result<()> {
         if let Some(clock) = &self.server {
-            let now: i64 = self.sql().value(&format!("select {SERVER_NOW}"), &[])?;
+            let now: i64 = self.reader().value(&format!("select {SERVER_NOW}"), &[])?;
             clock.compare(Timestamp(now));
         }
         Ok(())
-    }
-
-    fn sql(&self) -> &dyn Sql {
-        &self.link
     }
 }
 
@@ -55,13 +51,13 @@ impl Snapshot for PostgresStore {
     type Error = StoreError;
 
     fn step(&mut self, id: StepId) -> Result<Option<Step>> {
-        reads::step(self.sql(), id)
+        reads::step(self.reader(), id)
     }
     fn block(&mut self, id: BlockId) -> Result<Option<Block>> {
-        reads::block(self.sql(), id)
+        reads::block(self.reader(), id)
     }
     fn unsettled(&mut self, block: BlockId, after: Option<(u32, StepId)>, limit: usize) -> Result<Vec<Step>> {
-        reads::unsettled(self.sql(), block, after, limit)
+        reads::unsettled(self.reader(), block, after, limit)
     }
 }
 
@@ -72,7 +68,7 @@ impl Store for PostgresStore {
 
     fn lease(&mut self, node: &NodeRow, groups: &[DispatchGroup], all: &[DispatchGroup]) -> Result<Lease> {
         self.compare_clocks()?;
-        take_free(self.sql(), node, groups, all, self.now())
+        take_free(self.reader(), node, groups, all, self.now())
     }
 
     fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease> {
@@ -82,54 +78,11 @@ impl Store for PostgresStore {
 
     fn recover(&mut self, lease: &Lease) -> Result<Found> {
         self.compare_clocks()?;
-        self.sql().transaction(Access::Read, |sql| reads::recover(sql, lease))
+        self.reader().transaction(Access::Read, |sql| reads::recover(sql, lease))
     }
 
-    fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>> {
-        reads::open_blocks(self.sql(), lease)
-    }
-
-    fn ready(
-        &mut self,
-        group: &DispatchGroup,
-        queue: &str,
-        priority: Priority,
-        after: Option<StepId>,
-        limit: usize,
-    ) -> Result<Vec<Step>> {
-        reads::ready(self.sql(), group, queue, priority, after, limit)
-    }
-
-    fn oldest_ready(&mut self, group: &DispatchGroup) -> Result<Option<Timestamp>> {
-        reads::oldest_ready(self.sql(), group)
-    }
-
-    fn at_index(
-        &mut self,
-        block: BlockId,
-        kind: StepKind,
-        index: u32,
-        after: Option<StepId>,
-        limit: usize,
-    ) -> Result<Vec<Step>> {
-        reads::at_index(self.sql(), block, kind, index, after, limit)
-    }
-
-    fn due(
-        &mut self,
-        after: Option<(Timestamp, StepId)>,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<(Timestamp, StepId)>> {
-        reads::due(self.sql(), after, until, limit)
-    }
-
-    fn detail(&mut self, id: StepId) -> Result<Option<Detail>> {
-        reads::detail(self.sql(), id)
-    }
-
-    fn cut_off(&mut self, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>> {
-        reads::cut_off(self.sql(), block, above, limit)
+    fn reader(&self) -> &dyn Sql {
+        &self.link
     }
 
     fn commit(&mut self, batch: Batch, done: Done) {
@@ -146,16 +99,16 @@ impl Store for PostgresStore {
     }
 
     fn release(&mut self, lease: &Lease) -> Result<()> {
-        leases::release(self.sql(), lease, self.now())
+        leases::release(self.reader(), lease, self.now())
     }
 
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
         if dry_run {
-            return retention::preview(self.sql(), what);
+            return retention::preview(self.reader(), what);
         }
         // Nothing is decided meanwhile: a tree that is settled stays so.
         self.writer.flush();
-        let (page, next) = retention::run(self.sql(), what, self.retained_to.get())?;
+        let (page, next) = retention::run(self.reader(), what, self.retained_to.get())?;
         self.retained_to.set(next);
         Ok(page)
     }

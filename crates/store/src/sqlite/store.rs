@@ -3,11 +3,12 @@
 use super::writer::Writer;
 use super::{Holder, Lock, OpenMode, connect, migrate};
 use crate::batch::NodeRow;
+use crate::sql::Sql;
 use crate::{
     Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, leases, reads,
     retention,
 };
-use model::{Block, BlockId, Detail, DispatchGroup, Priority, Step, StepId, StepKind, Timestamp};
+use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -97,51 +98,8 @@ impl Store for SqliteStore {
         reads::recover(&self.reader, lease)
     }
 
-    fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>> {
-        reads::open_blocks(&self.reader, lease)
-    }
-
-    fn ready(
-        &mut self,
-        group: &DispatchGroup,
-        queue: &str,
-        priority: Priority,
-        after: Option<StepId>,
-        limit: usize,
-    ) -> Result<Vec<Step>> {
-        reads::ready(&self.reader, group, queue, priority, after, limit)
-    }
-
-    fn oldest_ready(&mut self, group: &DispatchGroup) -> Result<Option<Timestamp>> {
-        reads::oldest_ready(&self.reader, group)
-    }
-
-    fn at_index(
-        &mut self,
-        block: BlockId,
-        kind: StepKind,
-        index: u32,
-        after: Option<StepId>,
-        limit: usize,
-    ) -> Result<Vec<Step>> {
-        reads::at_index(&self.reader, block, kind, index, after, limit)
-    }
-
-    fn due(
-        &mut self,
-        after: Option<(Timestamp, StepId)>,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<(Timestamp, StepId)>> {
-        reads::due(&self.reader, after, until, limit)
-    }
-
-    fn detail(&mut self, id: StepId) -> Result<Option<Detail>> {
-        reads::detail(&self.reader, id)
-    }
-
-    fn cut_off(&mut self, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>> {
-        reads::cut_off(&self.reader, block, above, limit)
+    fn reader(&self) -> &dyn Sql {
+        &self.reader
     }
 
     fn commit(&mut self, batch: Batch, done: Done) {
