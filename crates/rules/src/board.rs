@@ -401,7 +401,11 @@ impl Board {
 
     /// Everything this turn changed; the board goes on from there, and keeps the rows until `committed`.
     pub fn take_changes(&mut self) -> Changes {
-        let mut changes = Changes { moves: std::mem::take(&mut self.moves), ..Changes::default() };
+        let mut changes = Changes {
+            moves: std::mem::take(&mut self.moves),
+            steps: Vec::with_capacity(self.step_order.len()),
+            blocks: Vec::with_capacity(self.block_order.len()),
+        };
         for id in std::mem::take(&mut self.step_order) {
             let entry = self.steps.get_mut(&id).expect("a changed step is in hand");
             let change = entry.change.take().expect("it is listed because it changed");

@@ -12,6 +12,10 @@ use clap::Parser;
 use std::fmt;
 use std::process::ExitCode;
 
+/// Turns make and drop many small rows on one thread and write them on another.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Asked for something that is not done, with the reason.
 #[derive(Debug)]
 pub struct Refused(pub String);

@@ -34,6 +34,7 @@ impl Node {
             }
         }
         self.write_steps(&mut batch, changes.steps, now);
+        batch.blocks.reserve(changes.blocks.len());
         for (block, change) in changes.blocks {
             let write = BlockWrite::of(block, change.before.as_ref());
             if let Some(version) = write.expected {
@@ -57,6 +58,7 @@ impl Node {
         let mut claims: BTreeMap<(SessionId, i64), Vec<(StepId, u32)>> = BTreeMap::new();
         let mut untouched = HashSet::new();
         let mut parks = Vec::new();
+        batch.steps.reserve(steps.len());
         for (step, change) in steps {
             if is_park(&step, &change) && self.book.knows(step.id) {
                 self.board.pin(step.id);
