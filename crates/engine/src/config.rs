@@ -1,13 +1,14 @@
 //! What an engine is told when it starts.
 
 use model::{DEFAULT_GROUPS, DispatchGroup, Name};
+use store::Listen;
 
 #[derive(Clone, Debug)]
 pub struct Config {
     pub host: Name,
     /// Every dispatch group there is.
     pub groups: Vec<DispatchGroup>,
-    /// The groups this node decides for.
+    /// The groups this node may decide for.
     pub owned: Vec<DispatchGroup>,
     /// Queues a step may name; the host's own name is always one.
     pub queues: Vec<Name>,
@@ -18,6 +19,10 @@ pub struct Config {
     /// Turns happen only when asked for: `dispatch --once`, and tests.
     pub by_hand: bool,
     pub url: Option<String>,
+    /// Take no group while a node lives that does not stand by.
+    pub standby: bool,
+    /// Whether nodes wake each other.
+    pub listen: Listen,
 }
 
 impl Default for Config {
@@ -32,6 +37,8 @@ impl Default for Config {
             full_history: false,
             by_hand: false,
             url: None,
+            standby: false,
+            listen: Listen::On,
         }
     }
 }

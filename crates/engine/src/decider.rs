@@ -114,6 +114,7 @@ impl Decider {
                 }
                 self.node.committed(turn, outcome);
             }
+            Request::Wake(wake) => self.node.woken(&wake),
             Request::Store(work) => self.node.with_store(work),
             Request::Heartbeat { session, .. } => {
                 self.node.heard(session);
@@ -155,7 +156,7 @@ impl Decider {
             match request {
                 Request::Stop { reply } => {
                     // Nothing can be given back; the next engine takes it back.
-                    let _ = reply.send(Ok(()));
+                    reply.send(Ok(()));
                     return true;
                 }
                 other => self.node.refuse(other),
@@ -186,6 +187,6 @@ impl Decider {
                 Err(_) => break,
             }
         }
-        let _ = reply.send(self.node.release().map_err(EngineError::from));
+        reply.send(self.node.release().map_err(EngineError::from));
     }
 }

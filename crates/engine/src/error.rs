@@ -2,10 +2,12 @@
 
 use model::{Fault, StepId};
 use rules::operator::Refusal;
+use serde::{Deserialize, Serialize};
 use store::StoreError;
 use thiserror::Error;
 
-#[derive(Debug, Error, Clone, PartialEq)]
+#[derive(Debug, Error, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EngineError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Invalid(Vec<Fault>),
@@ -17,9 +19,14 @@ pub enum EngineError {
     Refused { step: StepId, why: String },
     #[error("the session is not known; it has ended or its lease ran out")]
     NoSession,
+    #[error("these steps join blocks that different nodes decide for; create them in separate requests")]
+    Apart,
+    /// Never an answer to another node: what could not be stored is looked at again.
     #[error("nothing was stored: {0}")]
+    #[serde(skip)]
     Unavailable(StoreError),
     #[error("the engine is stopping")]
+    #[serde(skip)]
     Stopping,
 }
 

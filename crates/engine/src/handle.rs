@@ -68,8 +68,8 @@ impl Engine {
     }
 
     async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        self.send(request(reply))?;
+        let (caller, answer) = oneshot::channel();
+        self.send(request(Reply::Caller(caller)))?;
         // No answer means that the turn was dropped before it came to this request.
         let dropped = || StoreError::Lost { what: "the turn".into() };
         answer.await.unwrap_or_else(|_| Err(EngineError::Unavailable(dropped())))
@@ -130,7 +130,7 @@ impl Engine {
     ) -> Result<T> {
         self.ask(|reply| {
             Request::Store(Box::new(move |store| {
-                let _ = reply.send(Ok(work(store)));
+                reply.send(Ok(work(store)));
             }))
         })
         .await

@@ -6,6 +6,7 @@ mod error;
 mod handle;
 mod ids;
 mod request;
+mod signal;
 mod stopwatch;
 mod turn;
 

@@ -1,26 +1,26 @@
 //! What reaches the decider, and what it answers once the turn is durable.
 
-use crate::EngineError;
+pub use crate::signal::Reply;
 use model::{Breaker, Claim, DispatchGroup, NewStep, Report, SessionId, SessionOffer, State, StepId};
 use rules::operator::Verb;
 use rules::settle::Mode;
-use store::StoreError;
-use tokio::sync::{mpsc, oneshot};
+use serde::{Deserialize, Serialize};
+use store::{StoreError, Wake};
+use tokio::sync::mpsc;
 
 /// Something to do with the store between two turns.
 pub type StoreWork = Box<dyn FnOnce(&mut dyn store::Store) + Send>;
 
-pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
-
 /// A step that now exists.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Created {
     pub id: StepId,
     pub state: State,
     pub dispatch_group: DispatchGroup,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReportAnswer {
     Applied,
     /// The attempt no longer held the step; kept on record, not applied.
@@ -28,17 +28,33 @@ pub enum ReportAnswer {
 }
 
 /// What a person asks for, with who and why for the audit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
     pub step: StepId,
     pub by: String,
     pub why: String,
     /// `None` is a retry: a new step in its place.
+    #[serde(with = "word")]
     pub verb: Option<Verb>,
     pub dry_run: bool,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// A verb travels as its word.
+mod word {
+    use super::Verb;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(verb: &Option<Verb>, to: S) -> Result<S::Ok, S::Error> {
+        verb.map(Verb::word).serialize(to)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Verb>, D::Error> {
+        let word = Option::<String>::deserialize(from)?;
+        let known = |word: String| Verb::ALL.into_iter().find(|v| v.word() == word).ok_or(word);
+        word.map(known).transpose().map_err(|word| D::Error::custom(format!("`{word}` is not a verb")))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Operated {
     pub step: StepId,
     pub from: State,
@@ -58,7 +74,7 @@ pub enum Dispatch {
 }
 
 /// What one turn by hand did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TickReport {
     pub dispatched: usize,
     pub stopped_at: Option<&'static str>,
@@ -110,6 +126,8 @@ pub enum Request {
         turn: u64,
         outcome: Result<(), StoreError>,
     },
+    /// Another node has something for this one.
+    Wake(Wake),
     /// Run something against the store between turns.
     Store(StoreWork),
     Stop {

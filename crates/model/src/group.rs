@@ -58,6 +58,7 @@ pub struct GroupStatus {
     pub owner: Option<crate::NodeId>,
     pub epoch: u64,
     pub lease_ends_at: Option<Timestamp>,
+    pub owned_since: Option<Timestamp>,
     pub breaker: Breaker,
     pub last_selected_at: Option<Timestamp>,
     pub current_tick: Option<i64>,

@@ -56,6 +56,10 @@ id!(
     SessionId
 );
 id!(
+    /// Something that reaches a node from another.
+    SignalId
+);
+id!(
     /// One running engine, random per boot, never the host's name.
     NodeId
 );

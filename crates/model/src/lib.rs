@@ -15,7 +15,7 @@ mod time;
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
 pub use effect::{Effect, Move};
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
-pub use id::{BlockId, NodeId, SessionId, StepId};
+pub use id::{BlockId, NodeId, SessionId, SignalId, StepId};
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use report::{Claim, Failure, Outcome, Report};
 pub use session::{Session, SessionOffer};

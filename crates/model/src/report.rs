@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// One attempt of one step, given to one session.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     pub step: StepId,
     pub attempt: u32,
@@ -25,7 +25,8 @@ pub struct Failure {
 }
 
 /// The one answer of a job.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Complete {
         response: Option<String>,
@@ -66,7 +67,7 @@ pub enum Outcome {
 }
 
 /// An outcome, fenced by the attempt that produced it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub session: SessionId,
     pub step: StepId,

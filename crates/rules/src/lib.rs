@@ -10,6 +10,7 @@ pub mod operator;
 pub mod pick;
 pub mod recover;
 pub mod settle;
+pub mod share;
 pub mod why;
 pub mod worker;
 

@@ -61,7 +61,7 @@ impl ApiError {
             ApiError::MediaType => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported media type")
             }
-            ApiError::Engine(EngineError::Refused { .. } | EngineError::NoSession) => {
+            ApiError::Engine(EngineError::Refused { .. } | EngineError::NoSession | EngineError::Apart) => {
                 (StatusCode::CONFLICT, "refused", "Refused")
             }
             ApiError::Store(StoreError::Corrupt { .. })

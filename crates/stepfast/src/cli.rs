@@ -83,6 +83,9 @@ pub struct Serve {
     /// Decide only for these dispatch groups
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub groups: Vec<String>,
+    /// Decide for no group while another node does (PostgreSQL)
+    #[arg(long)]
+    pub standby: bool,
 }
 
 #[derive(Args, Clone)]

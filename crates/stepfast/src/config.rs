@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use model::{DEFAULT_GROUPS, DispatchGroup, limits};
 use serde::Deserialize;
 use std::path::Path;
-use store::Database;
+use store::{Database, Listen};
 
 /// Exactly what the file said.
 #[derive(Debug, Default, Deserialize)]
@@ -18,6 +18,8 @@ struct RawConfig {
     queues: Option<Vec<String>>,
     groups: Option<Vec<String>>,
     history: Option<String>,
+    standby: Option<bool>,
+    listen: Option<String>,
     dispatch: RawDispatch,
 }
 
@@ -28,7 +30,8 @@ struct RawDispatch {
     max_per_tick: Option<usize>,
 }
 
-const KEYS: [&str; 7] = ["db", "port", "workers", "queues", "groups", "history", "dispatch"];
+const KEYS: [&str; 9] =
+    ["db", "port", "workers", "queues", "groups", "history", "standby", "listen", "dispatch"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
 
 #[derive(Debug, Clone)]
@@ -71,6 +74,7 @@ impl Settings {
                 false
             }
         };
+        let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
         let port =
             raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
         if !faults.is_empty() {
@@ -85,6 +89,8 @@ impl Settings {
             queues,
             max_per_tick,
             full_history,
+            standby: raw.standby.unwrap_or(false),
+            listen,
             ..engine::Config::default()
         };
         Ok(Settings { database, port, workers: raw.workers.unwrap_or(WORKERS), engine })
@@ -111,6 +117,23 @@ fn owned(names: &[String], all: &[DispatchGroup], faults: &mut Vec<String>) -> V
         faults.push(format!("`{name}` is not a dispatch group; {}", suggest(name, &known)));
     }
     all.iter().filter(|g| names.iter().any(|n| n == g.as_str())).cloned().collect()
+}
+
+/// How nodes wake each other.
+fn listen(text: Option<String>, faults: &mut Vec<String>) -> Listen {
+    match text.as_deref() {
+        None | Some("on") => Listen::On,
+        Some("off") => Listen::Off,
+        Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+            Listen::At(url.into())
+        }
+        Some(other) => {
+            faults.push(format!(
+                "listen: `{other}` is not known; write `on`, `off` or the address of a server"
+            ));
+            Listen::On
+        }
+    }
 }
 
 fn database(url: &str, faults: &mut Vec<String>) -> Database {

@@ -1,10 +1,10 @@
-//! The real binary on PostgreSQL: two servers, one of which stands by.
+//! The real binary on PostgreSQL: servers that share the work and take over from each other.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::{Server, text, until};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use store::postgres::Scratch;
 
 fn scratch(name: &str) -> Scratch {
@@ -55,24 +55,48 @@ fn a_first_step_without_a_server_and_with_one() {
     ok(&scratch, &["check"]);
 }
 
+fn nodes(scratch: &Scratch) -> Vec<serde_json::Value> {
+    let rows = ok(scratch, &["nodes", "--json"]);
+    rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// How many groups each living node decides for, fewest first.
+fn spread(scratch: &Scratch) -> Vec<usize> {
+    let living = nodes(scratch).into_iter().filter(|n| n["ended_at"].is_null());
+    let mut counts: Vec<usize> = living.map(|n| n["dispatch_groups"].as_array().unwrap().len()).collect();
+    counts.sort_unstable();
+    counts
+}
+
 #[test]
-fn a_second_server_stands_by_and_takes_over_when_the_first_is_gone() {
+fn servers_share_the_groups_and_the_work_and_one_takes_over() {
     let scratch = scratch("two");
     let first = serve(&scratch);
-    let mut waiting = command(&scratch, &["serve", "--port", "0"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let told = common::first_line(waiting.stderr.take().unwrap());
-    assert!(told.starts_with("standing by:") && told.contains(&first.url), "{told}");
-    ok(&scratch, &["steps", "create", "--action", "noop"]);
-    first.stop();
-    let told = common::first_line(waiting.stdout.take().unwrap());
-    assert!(told.starts_with("listening on"), "{told}");
-    ok(&scratch, &["steps", "create", "--action", "noop"]);
-    until("both ended", || states(&scratch) == ["completed", "completed"]);
+    let second = serve(&scratch);
+    until("each has half of the groups", || spread(&scratch) == [5, 5]);
+    for server in [&first, &second] {
+        for _ in 0..5 {
+            ok(&scratch, &["steps", "create", "--action", "noop", "--server", &server.url]);
+        }
+    }
+    until("all ended", || states(&scratch).iter().all(|s| s == "completed"));
     ok(&scratch, &["check"]);
-    waiting.kill().unwrap();
-    waiting.wait().unwrap();
+    second.kill();
+    until("the first has all groups", || spread(&scratch) == [10]);
+    ok(&scratch, &["steps", "create", "--action", "noop"]);
+    until("all ended", || states(&scratch).len() == 11 && states(&scratch).iter().all(|s| s == "completed"));
+    ok(&scratch, &["check"]);
+    first.stop();
+}
+
+#[test]
+fn one_that_stands_by_takes_no_group_while_another_lives() {
+    let scratch = scratch("standby");
+    let standby = Server::spawn(command(&scratch, &["serve", "--port", "0", "--standby"]));
+    until("alone it decides", || spread(&scratch) == [10]);
+    let first = serve(&scratch);
+    until("it gives all groups to the other", || spread(&scratch) == [0, 10]);
+    first.kill();
+    until("it takes over", || spread(&scratch) == [10]);
+    standby.stop();
 }

@@ -2,8 +2,8 @@
 
 use crate::Lease;
 use model::{
-    Block, Breaker, Detail, DispatchGroup, Event, Name, NodeId, SessionId, SessionOffer, State, Step, StepId,
-    Timestamp,
+    Block, Breaker, Detail, DispatchGroup, Event, Name, NodeId, SessionId, SessionOffer, SignalId, State,
+    Step, StepId, Timestamp,
 };
 
 /// A step's row: new when `expected` is none, else only if its version is still that.
@@ -79,6 +79,7 @@ impl BlockWrite {
 pub struct ClaimLog {
     pub id: i64,
     pub session: SessionId,
+    pub dispatch_group: DispatchGroup,
     pub tick: i64,
     /// When they were claimed.
     pub at: Timestamp,
@@ -154,9 +155,29 @@ pub struct NodeRow {
     pub version: String,
     /// Where its process id means something; empty when that is not known.
     pub machine: String,
+    /// Groups it may have; empty is all.
+    pub limited_to: Vec<DispatchGroup>,
+    /// Takes no group while a node lives that does not stand by.
+    pub standby: bool,
     pub started_at: Timestamp,
     pub seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
+}
+
+/// Something for the owner of a dispatch group, or for one node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalRow {
+    pub id: SignalId,
+    pub to: SignalTo,
+    /// Who waits for an answer.
+    pub from: Option<NodeId>,
+    pub body: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SignalTo {
+    Group(DispatchGroup),
+    Node(NodeId),
 }
 
 /// One second of a dispatch group's turns that did something.
@@ -208,6 +229,8 @@ pub struct GroupWrite {
     pub last_selected_at: Option<Timestamp>,
     pub current_tick: Option<i64>,
     pub last_tick_completed_at: Option<Timestamp>,
+    /// What its owner cannot place itself, by queue and action.
+    pub ready: Option<Vec<(Name, Name)>>,
 }
 
 impl GroupWrite {
@@ -219,6 +242,7 @@ impl GroupWrite {
             last_selected_at: None,
             current_tick: None,
             last_tick_completed_at: None,
+            ready: None,
         }
     }
 }
@@ -246,8 +270,26 @@ pub struct Batch {
     pub alerts: Vec<Alert>,
     pub groups: Vec<GroupWrite>,
     pub breaker: Option<Breaker>,
-    /// How many roots have been given a group round-robin.
+    /// Places in the round of dispatch groups were taken; a store that counts them itself writes how many.
+    pub took_roots: bool,
     pub next_root: Option<u64>,
+    /// For other nodes, or for the owners of groups that are not this node's.
+    pub signals: Vec<SignalRow>,
+    /// Signals that this turn has dealt with, and the answer where somebody waits for one.
+    pub answers: Vec<(SignalId, Option<String>)>,
+    /// Answers that were read.
+    pub signals_done: Vec<SignalId>,
+    /// Whom to wake once it is durable.
+    pub wake: Vec<Wake>,
+}
+
+/// Somebody who should look: a hint, never more.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wake {
+    Group(DispatchGroup),
+    Node(NodeId),
+    /// Whoever has room for work, or may take a group.
+    Everybody,
 }
 
 impl Batch {
@@ -270,7 +312,12 @@ impl Batch {
             alerts: Vec::new(),
             groups: Vec::new(),
             breaker: None,
+            took_roots: false,
             next_root: None,
+            signals: Vec::new(),
+            answers: Vec::new(),
+            signals_done: Vec::new(),
+            wake: Vec::new(),
         }
     }
     pub fn is_empty(&self) -> bool {
@@ -286,6 +333,9 @@ impl Batch {
             && self.alerts.is_empty()
             && self.groups.is_empty()
             && self.breaker.is_none()
-            && self.next_root.is_none()
+            && !self.took_roots
+            && self.signals.is_empty()
+            && self.answers.is_empty()
+            && self.signals_done.is_empty()
     }
 }

@@ -8,20 +8,16 @@ use model::{DispatchGroup, NodeId, Timestamp, limits};
 use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Take every lease at once, under a new epoch: the caller has proof that every other owner is dead.
-pub fn take_all(
-    sql: &dyn Sql,
-    node: &NodeRow,
-    groups: &[DispatchGroup],
-    all: &[DispatchGroup],
-    now: Timestamp,
-) -> Result<Lease> {
+pub fn take_all(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Timestamp) -> Result<Lease> {
     sql.transaction(Access::Write, |sql| {
         check_groups(sql, all)?;
         end_all(sql, now)?;
         enter(sql, node, now)?;
         let mut lease = Lease { node: node.id, groups: Vec::new() };
+        let groups = if node.limited_to.is_empty() { all } else { &node.limited_to };
         for group in groups {
             lease.groups.push((group.clone(), take(sql, node.id, group, now)?));
         }
@@ -34,35 +30,39 @@ pub fn take_all(
 fn end_all(sql: &dyn Sql, now: Timestamp) -> Result<()> {
     sql.execute("update nodes set ended_at = $1 where ended_at is null", params![now])?;
     sql.execute("update sessions set ended_at = $1 where ended_at is null", params![now])?;
-    let owners =
-        "update dispatch_groups set owner_id = null, lease_ends_at = null where owner_id is not null";
+    let owners = "update dispatch_groups set owner_id = null, lease_ends_at = null, owned_since = null
+                   where owner_id is not null";
     sql.execute(owners, params![])?;
     Ok(())
 }
 
 /// Put a node on record.
 pub(crate) fn enter(sql: &dyn Sql, node: &NodeRow, now: Timestamp) -> Result<()> {
-    let text = "insert into nodes (id, host, pid, url, version, machine, started_at, seen_at)
-                values ($1, $2, $3, $4, $5, $6, $7, $7)
+    let text =
+        "insert into nodes (id, host, pid, url, version, machine, limited_to, standby, started_at, seen_at)
+                values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
                 on conflict (id) do update set seen_at = excluded.seen_at, ended_at = null";
-    sql.execute(
-        text,
-        params![node.id, &node.host, node.pid, node.url.as_deref(), &node.version, &node.machine, now],
-    )?;
+    let limited_to = serde_json::to_string(&node.limited_to).unwrap_or_default();
+    let NodeRow { id, host, pid, url, version, machine, standby, .. } = node;
+    sql.execute(text, params![*id, host, *pid, url.as_deref(), version, machine, limited_to, *standby, now])?;
     Ok(())
 }
 
 /// Make a node the owner of a group; the new epoch.
 pub(crate) fn take(sql: &dyn Sql, node: NodeId, group: &DispatchGroup, now: Timestamp) -> Result<u64> {
-    let text = "update dispatch_groups set owner_id = $2, epoch = epoch + 1, lease_ends_at = $3
+    let text =
+        "update dispatch_groups set owner_id = $2, epoch = epoch + 1, lease_ends_at = $3, owned_since = $4
                  where dispatch_group = $1 returning epoch";
-    sql.value(text, params![group.as_str(), node, now + limits::GROUP_LEASE])
+    sql.value(text, params![group.as_str(), node, now + limits::GROUP_LEASE, now])
 }
 
 /// Sessions and nodes that ended long ago.
 pub(crate) fn forget_old(sql: &dyn Sql, now: Timestamp) -> Result<()> {
     sql.execute("delete from sessions where ended_at < $1", params![now - DAY])?;
     sql.execute("delete from nodes where ended_at < $1", params![now - 7 * DAY])?;
+    // Answers nobody came back for, and words to nodes that are gone.
+    let stale = "delete from signals where at < $1 and (answered_at is not null or node_id is not null)";
+    sql.execute(stale, params![now - HOUR])?;
     Ok(())
 }
 
@@ -98,7 +98,7 @@ pub fn check_groups(sql: &dyn Sql, all: &[DispatchGroup]) -> Result<()> {
 pub fn release(sql: &dyn Sql, lease: &Lease, now: Timestamp) -> Result<()> {
     sql.transaction(Access::Write, |sql| {
         for (group, epoch) in &lease.groups {
-            let text = "update dispatch_groups set owner_id = null, lease_ends_at = null
+            let text = "update dispatch_groups set owner_id = null, lease_ends_at = null, owned_since = null, ready = '[]'
                          where dispatch_group = $1 and owner_id = $2 and epoch = $3";
             sql.execute(text, params![group.as_str(), lease.node, *epoch])?;
         }

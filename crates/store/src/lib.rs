@@ -8,6 +8,7 @@ mod database;
 mod error;
 mod explain;
 mod leases;
+mod look;
 mod migration;
 mod pages;
 pub mod postgres;
@@ -22,7 +23,7 @@ mod writes;
 
 pub use batch::{
     Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, RowKnown,
-    SessionRow, StepWrite, TallyKey, Tick,
+    SessionRow, SignalRow, SignalTo, StepWrite, TallyKey, Tick, Wake,
 };
 pub use browse::{Browse, Filter, StepRow, Totals};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
@@ -30,17 +31,31 @@ pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;
 pub use error::StoreError;
 pub use explain::Circumstances;
+pub use look::{GroupSeen, Look, NodeSeen};
 pub use migration::MigrationState;
 
 use model::{
-    Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, Step, StepId, StepKind,
-    Timestamp,
+    Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SignalId, Step, StepId,
+    StepKind, Timestamp,
 };
 use rules::settle::Snapshot;
 use serde::{Deserialize, Serialize};
 use sql::Sql;
 
 pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Called when another node wakes this one; it must not block.
+pub type WakeUp = std::sync::Arc<dyn Fn(Wake) + Send + Sync>;
+
+/// Whether nodes wake each other, or only look from time to time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Listen {
+    #[default]
+    On,
+    Off,
+    /// Through this address, where the usual one leads to a pooler that cannot listen.
+    At(String),
+}
 
 /// Called once a commit is durable, or has failed; it must not block.
 pub type Done = Box<dyn FnOnce(Result<()>) + Send>;
@@ -65,7 +80,6 @@ pub struct Found {
     pub groups: Vec<GroupStatus>,
     /// Groups that are on record as making no progress.
     pub alerted: Vec<DispatchGroup>,
-    pub next_root: u64,
     pub last_tick: i64,
     pub last_claim: i64,
 }
@@ -106,10 +120,30 @@ impl Retained {
 /// The engine's side of a store. Reads see the last commit; `commit` answers through `done` in the order of the calls.
 pub trait Store: Snapshot<Error = StoreError> + Send {
     fn now(&self) -> Timestamp;
-    /// Make sure of the dispatch groups and take their leases; refused while another node lives.
-    fn lease(&mut self, node: &NodeRow, groups: &[DispatchGroup], all: &[DispatchGroup]) -> Result<Lease>;
-    /// Before looking again: the same lease if it still holds, or a new one; refused while another node has it.
+    /// Make sure of the dispatch groups, and take the leases that should be this node's and are free.
+    fn lease(&mut self, node: &NodeRow, all: &[DispatchGroup]) -> Result<Lease>;
+    /// Before looking again, or when the groups should be spread otherwise: what this node has from now on.
     fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease>;
+    /// What other nodes left for this one; nothing where there is no other.
+    fn look(&mut self, _node: &NodeRow, _lease: &Lease) -> Result<Look> {
+        Ok(Look::default())
+    }
+    /// Whether other nodes may work with the same rows.
+    fn is_shared(&self) -> bool {
+        false
+    }
+    /// Take back signals that nobody has dealt with; those that were really taken back.
+    fn withdraw(&mut self, _signals: &[SignalId]) -> Result<Vec<SignalId>> {
+        Ok(Vec::new())
+    }
+    /// Be told when another node wakes this one.
+    fn listen(&mut self, _listen: &Listen, _wake: WakeUp) {}
+    /// Whether another node can wake this one now.
+    fn hears(&self) -> bool {
+        false
+    }
+    /// The next places in the round of dispatch groups.
+    fn take_roots(&mut self, n: usize) -> Result<Vec<u64>>;
     fn recover(&mut self, lease: &Lease) -> Result<Found>;
     /// Where reads run; they see the last commit.
     fn reader(&self) -> &dyn Sql;
@@ -150,14 +184,15 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     ) -> Result<Vec<Step>> {
         reads::at_index(self.reader(), block, kind, index, after, limit)
     }
-    /// Steps whose time comes until then, earliest first, behind a cursor.
+    /// Steps of these groups whose time comes until then, earliest first, behind a cursor.
     fn due(
         &mut self,
+        lease: &Lease,
         after: Option<(Timestamp, StepId)>,
         until: Timestamp,
         limit: usize,
     ) -> Result<Vec<(Timestamp, StepId)>> {
-        reads::due(self.reader(), after, until, limit)
+        reads::due(self.reader(), lease, after, until, limit)
     }
     /// What people read of a step, for a step that takes its place.
     fn detail(&mut self, id: StepId) -> Result<Option<Detail>> {

@@ -1,7 +1,7 @@
 //! The few reads a turn may need, and what a node looks at when it takes over.
 
 use crate::batch::{ClaimLog, TallyKey};
-use crate::settings::{global_breaker, read_breaker, setting};
+use crate::settings::{global_breaker, read_breaker};
 use crate::sql::{Param, Row, Sql};
 use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, STEP_COLUMNS, with_columns};
 use crate::{Found, Lease, Result, StoreError, params, rows};
@@ -34,22 +34,30 @@ pub fn unsettled(
 }
 
 pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
-    let held =
-        "select {columns} from steps where session_id is not null and state in ('dispatched', 'running')";
     let alerted = "select entity_id from alerts where closed_at is null and reason = 'group_no_progress'";
     let highest = |table: &str| sql.value(&format!("select coalesce(max(id), 0) from {table}"), params![]);
     Ok(Found {
-        claims: claims(sql)?,
-        held: many(sql, held, params![])?,
+        claims: claims(sql, lease)?,
+        held: held(sql, lease)?,
         blocks: open_blocks(sql, lease)?,
         tallies: tallies(sql)?,
         breaker: global_breaker(sql)?,
         groups: group_statuses(sql)?,
         alerted: sql.rows(alerted, params![], |r| Ok(DispatchGroup(rows::shared(r, 0)?)))?,
-        next_root: setting(sql, "next_root")?.and_then(|n| n.parse().ok()).unwrap_or(0),
         last_tick: highest("ticks")?,
         last_claim: highest("claims")?,
     })
+}
+
+/// Steps of the lease's groups that a session holds by their own row.
+fn held(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Step>> {
+    let text = "select {columns} from steps
+                 where session_id is not null and state in ('dispatched', 'running') and dispatch_group = $1";
+    let mut held = Vec::new();
+    for (group, _) in &lease.groups {
+        held.extend(many(sql, text, params![group.as_str()])?);
+    }
+    Ok(held)
 }
 
 /// Blocks of the lease's groups that have not come to rest.
@@ -94,12 +102,19 @@ pub fn at_index(
 
 pub fn due(
     sql: &dyn Sql,
+    lease: &Lease,
     after: Option<(Timestamp, StepId)>,
     until: Timestamp,
     limit: usize,
 ) -> Result<Vec<(Timestamp, StepId)>> {
     let (at, id) = after.map_or((i64::MIN, [0; 16]), |(at, id)| (at.0, *id.bytes()));
-    sql.rows(statements::DUE, params![until, at, &id, limit], |r| {
+    if lease.groups.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut values = params![until, at, &id].to_vec();
+    values.extend(lease.groups.iter().map(|(group, _)| Param::from(group.as_str())));
+    values.push(Param::from(limit));
+    sql.rows(&statements::due(lease.groups.len()), &values, |r| {
         Ok((Timestamp(r.get(0)?), StepId::from_bytes(r.get(1)?)))
     })
 }
@@ -116,14 +131,17 @@ pub fn cut_off(sql: &dyn Sql, block: BlockId, above: u32, limit: usize) -> Resul
     many(sql, text, params![block, above, limit])
 }
 
-fn claims(sql: &dyn Sql) -> Result<Vec<ClaimLog>> {
-    let text = "select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host, c.parked from claims c
-                left join sessions s on s.id = c.session_id order by c.id";
-    sql.rows(text, params![], |row| {
+/// The claim log of the lease's groups.
+fn claims(sql: &dyn Sql, lease: &Lease) -> Result<Vec<ClaimLog>> {
+    let text =
+        "select c.id, c.session_id, c.tick_id, c.claimed_at, c.pairs, s.host, c.parked, c.dispatch_group
+                  from claims c left join sessions s on s.id = c.session_id order by c.id";
+    let mut claims = sql.rows(text, params![], |row| {
         let pairs = row.text(4)?;
         Ok(ClaimLog {
             id: row.get(0)?,
             session: SessionId::from_bytes(row.get(1)?),
+            dispatch_group: DispatchGroup(rows::shared(row, 7)?),
             tick: row.get::<Option<i64>>(2)?.unwrap_or(0),
             at: Timestamp(row.get(3)?),
             parked: row.get(6)?,
@@ -134,7 +152,9 @@ fn claims(sql: &dyn Sql) -> Result<Vec<ClaimLog>> {
                 value: pairs.into(),
             })?,
         })
-    })
+    })?;
+    claims.retain(|claim| lease.groups.iter().any(|(group, _)| *group == claim.dispatch_group));
+    Ok(claims)
 }
 
 pub fn tallies(sql: &dyn Sql) -> Result<Vec<(TallyKey, i64)>> {
@@ -162,7 +182,7 @@ pub fn tallies(sql: &dyn Sql) -> Result<Vec<(TallyKey, i64)>> {
 pub fn group_statuses(sql: &dyn Sql) -> Result<Vec<GroupStatus>> {
     let text =
         "select dispatch_group, owner_id, epoch, lease_ends_at, breaker, last_selected_at, current_tick_id,
-                last_tick_completed_at from dispatch_groups order by ordinal";
+                last_tick_completed_at, owned_since from dispatch_groups order by ordinal";
     sql.rows(text, params![], group_status)
 }
 
@@ -176,5 +196,6 @@ fn group_status(row: &Row) -> Result<GroupStatus> {
         last_selected_at: rows::time(row, 5)?,
         current_tick: row.get(6)?,
         last_tick_completed_at: rows::time(row, 7)?,
+        owned_since: rows::time(row, 8)?,
     })
 }

@@ -17,6 +17,9 @@ pub const INSERT_TICK: &str = include_str!("../sql/portable/insert_tick.sql");
 pub const INSERT_AUDIT: &str = include_str!("../sql/portable/insert_audit.sql");
 pub const OPEN_ALERT: &str = include_str!("../sql/portable/open_alert.sql");
 pub const CLOSE_ALERT: &str = include_str!("../sql/portable/close_alert.sql");
+pub const INSERT_SIGNAL: &str = include_str!("../sql/portable/insert_signal.sql");
+pub const ANSWER_SIGNAL: &str = include_str!("../sql/portable/answer_signal.sql");
+pub const DELETE_SIGNAL: &str = include_str!("../sql/portable/delete_signal.sql");
 pub const PUT_SESSION: &str = include_str!("../sql/portable/put_session.sql");
 pub const PUT_SETTING: &str = include_str!("../sql/portable/put_setting.sql");
 pub const WRITE_GROUP: &str = include_str!("../sql/portable/write_group.sql");
@@ -26,7 +29,6 @@ pub const RENEW_SESSIONS: &str = include_str!("../sql/portable/renew_sessions.sq
 pub const READY_ROOTS: &str = include_str!("../sql/portable/ready_roots.sql");
 pub const UNSETTLED_CHILDREN: &str = include_str!("../sql/portable/unsettled_children.sql");
 pub const AT_INDEX: &str = include_str!("../sql/portable/at_index.sql");
-pub const DUE: &str = include_str!("../sql/portable/due.sql");
 pub const OLDEST_READY: &str = include_str!("../sql/portable/oldest_ready.sql");
 pub const OLDEST_PENDING: &str = include_str!("../sql/portable/oldest_pending.sql");
 
@@ -43,6 +45,14 @@ pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id,
 pub const BLOCK_COLUMNS: &str = "id, owner_id, home, success, depth, steps, resolvers, live, live_resolvers, current_index, \
     resolver_index, cut_at, resolver_cut_at, wants_resolvers, blame, sweep_kind, sweep_event, sweep_above, sweep_index, \
     sweep_id, touched, version";
+
+/// `due.sql` for this many groups; the limit comes behind them.
+pub fn due(groups: usize) -> String {
+    let places: Vec<String> = (4..4 + groups).map(|n| format!("${n}")).collect();
+    include_str!("../sql/portable/due.sql")
+        .replace("{groups}", &places.join(", "))
+        .replace("{limit}", &format!("${}", 4 + groups))
+}
 
 pub fn with_columns(sql: &str) -> String {
     sql.replace("{columns}", STEP_COLUMNS)

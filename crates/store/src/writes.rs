@@ -3,7 +3,8 @@
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
 use crate::batch::{
-    Alert, Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, SessionRow, TallyKey, Tick,
+    Alert, Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, SessionRow, SignalRow, SignalTo,
+    TallyKey, Tick,
 };
 use crate::sql::Param;
 use crate::statements as sql;
@@ -42,6 +43,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
         let sql = if one.open { sql::OPEN_ALERT } else { sql::CLOSE_ALERT };
         plan.put(sql, false, vec![alert(one, batch.now)]);
     }
+    plan.put_signals(batch);
     for one in &batch.sessions {
         plan.put(sql::PUT_SESSION, true, vec![session(one)]);
     }
@@ -85,6 +87,22 @@ impl<'a> Plan<'a> {
         self.put(sql::PARK_STEP, true, park);
         self.put(sql::END_PARKED, true, parked);
         self.put(sql::WRITE_STEP, true, whole);
+    }
+
+    fn put_signals(&mut self, batch: &'a Batch) {
+        let (mut answered, mut deleted) = (vec![], vec![]);
+        for (id, answer) in &batch.answers {
+            match answer {
+                Some(answer) => answered.push(values![answer, batch.now, id.bytes()]),
+                None => deleted.push(values![id.bytes()]),
+            }
+        }
+        let read = batch.signals_done.iter().map(|id| values![id.bytes()]).collect();
+        self.put(sql::INSERT_SIGNAL, true, batch.signals.iter().map(|s| signal(s, batch.now)).collect());
+        // Whoever deals with a signal removes or answers it: two cannot.
+        self.put(sql::ANSWER_SIGNAL, true, answered);
+        self.put(sql::DELETE_SIGNAL, true, deleted);
+        self.put(sql::DELETE_SIGNAL, false, read);
     }
 
     fn put_blocks(&mut self, batch: &'a Batch) {
@@ -314,7 +332,7 @@ fn tally<'a>(key: &'a TallyKey, delta: i64) -> Values<'a> {
 
 /// For `insert_claim.sql`.
 fn claim(claim: &ClaimLog) -> Values<'_> {
-    let ClaimLog { id, session, tick, at, parked, pairs, .. } = claim;
+    let ClaimLog { id, session, dispatch_group, tick, at, parked, pairs, .. } = claim;
     let mut text = String::with_capacity(pairs.len() * 38 + 2);
     for (step, attempt) in pairs {
         text += if text.is_empty() { "[\"" } else { ",\"" };
@@ -324,7 +342,16 @@ fn claim(claim: &ClaimLog) -> Values<'_> {
         text.push('"');
     }
     text.push(']');
-    values![*id, session.bytes(), *tick, *at, *parked, text]
+    values![*id, session.bytes(), dispatch_group.as_str(), *tick, *at, *parked, text]
+}
+
+/// For `insert_signal.sql`.
+fn signal(s: &SignalRow, now: Timestamp) -> Values<'_> {
+    let (group, node) = match &s.to {
+        SignalTo::Group(group) => (Some(group.as_str()), None),
+        SignalTo::Node(node) => (None, Some(node.bytes())),
+    };
+    values![s.id.bytes(), group, node, s.from.as_ref().map(|n| n.bytes()), &s.body, now]
 }
 
 /// For `insert_attempt.sql`.
@@ -404,6 +431,7 @@ fn group(g: &GroupWrite) -> Values<'_> {
         g.last_selected_at,
         g.current_tick,
         g.last_tick_completed_at,
+        g.ready.as_ref().map(|ready| serde_json::to_string(ready).unwrap_or_default()),
         g.dispatch_group.as_str(),
     ]
 }

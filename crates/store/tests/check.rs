@@ -72,7 +72,9 @@ fn the_document_has_every_invariant_and_every_planted_violation() {
 fn findings_are_capped_for_each_invariant() {
     let world = healthy(false);
     let many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 150)";
-    world.sql(&format!("{many} insert into claims select 1000 + i, x'01', 1, 1, 0, 'nonsense' from n"));
+    world.sql(&format!(
+        "{many} insert into claims select 1000 + i, x'01', 1, 1, 0, 'nonsense', 'alpha' from n"
+    ));
     let findings = world.check(true).findings;
     assert_eq!(findings.iter().filter(|f| f.invariant == "S3").count(), 100);
 }

@@ -6,7 +6,7 @@ use rules::settle::Mode;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use stepfast_testkit::{SERVER, Stage};
+use stepfast_testkit::{Nodes, SERVER, Stage};
 use store::sqlite::Holder;
 
 async fn stage() -> Stage {
@@ -35,20 +35,13 @@ async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut
 }
 
 #[tokio::test]
-async fn a_second_node_stands_by_while_the_first_lives() {
-    let stage = stage().await;
-    let refused = second(&stage).err().expect("the groups are taken").to_string();
-    assert!(refused.contains("belongs to the node on stage") && refused.contains("stands by"), "{refused}");
-}
-
-#[tokio::test]
 async fn a_node_that_stalls_is_taken_over_and_fenced() {
     let mut stage = stage().await;
     let held = stage.create(json!([{"action": "hold"}])).await[0];
     stage.decide(Mode::FixedPoint).await;
     let claim = stage.handed().remove(0);
     stage.clock.advance(limits::GROUP_LEASE);
-    let (other, thread) = second(&stage).expect("the lease is over");
+    let (other, thread) = second(&stage).expect("it starts");
     // The first does not know yet. Nothing it decides now is stored.
     let refused = stage.engine.create(vec![NewStep::of("ok")]).await.expect_err("it was fenced");
     assert!(matches!(refused, EngineError::Unavailable(_)), "{refused:?}");
@@ -70,4 +63,113 @@ async fn a_node_that_stalls_is_taken_over_and_fenced() {
     stage.join_again().await;
     stage.settle().await;
     assert_eq!(stage.states(), "RC", "`hold` runs again under the first, and what was refused is not there");
+}
+
+async fn two() -> Nodes {
+    let nodes = Nodes::start(vec![Nodes::config("one"), Nodes::config("two")]).await;
+    nodes.until("each has half of the groups", |n| n.spread() == [5, 5]).await;
+    nodes
+}
+
+fn all_completed(nodes: &Nodes) -> bool {
+    nodes.steps().iter().all(|(_, state)| *state == State::Completed)
+}
+
+#[tokio::test]
+async fn groups_are_spread_over_the_nodes_and_come_back() {
+    let mut nodes = Nodes::start(vec![Nodes::config("one")]).await;
+    assert_eq!(nodes.spread(), [10]);
+    nodes.add(Nodes::config("two"));
+    nodes.add(Nodes::config("three"));
+    nodes.until("the groups are spread", |n| n.spread() == [3, 3, 4]).await;
+    nodes.stop(0).await;
+    nodes.until("the others have them all", |n| n.spread() == [5, 5]).await;
+}
+
+#[tokio::test]
+async fn any_node_takes_any_request_and_any_worker() {
+    let nodes = two().await;
+    nodes.work(1).await;
+    for n in [0, 1] {
+        let tree = json!({"action": "ok", "children": [{"action": "ok"}, {"action": "ok", "index": 2}]});
+        nodes.create(n, json!([tree, tree, tree, tree, tree, tree, tree, tree, tree, tree])).await;
+        nodes
+            .create(
+                n,
+                json!([{"action": "children"}, {"action": "children"}, {"action": "ok", "delay_ms": 50}]),
+            )
+            .await;
+    }
+    nodes.until("all ended", all_completed).await;
+    assert_eq!(nodes.steps().len(), 2 * (30 + 3 + 4));
+    let groups: std::collections::BTreeMap<_, usize> =
+        nodes.steps().into_iter().fold(Default::default(), |mut n, (group, _)| {
+            *n.entry(group).or_default() += 1;
+            n
+        });
+    assert_eq!(groups.len(), 10, "every group had its share: {groups:?}");
+}
+
+#[tokio::test]
+async fn what_only_the_owner_may_do_is_asked_of_it() {
+    let nodes = two().await;
+    let steps = nodes.create(0, json!([
+        {"action": "nobody"}, {"action": "nobody"}, {"action": "nobody"}, {"action": "nobody"}, {"action": "nobody"},
+        {"action": "nobody"}, {"action": "nobody"}, {"action": "nobody"}, {"action": "nobody"}, {"action": "nobody"}
+    ])).await;
+    for step in &steps {
+        // Every second of them is decided by the other node.
+        nodes.create(1, json!([{"action": "nobody", "parent_step_id": step}])).await;
+        assert_eq!(nodes.operate(1, *step, Some(engine::Verb::Cancel)).await, Ok(State::Cancelled));
+        assert_eq!(nodes.state(*step), State::Cancelled);
+        let again = nodes.operate(1, *step, Some(engine::Verb::Cancel)).await.unwrap_err();
+        assert!(again.contains("the step is cancelled, and that is an end"), "{again}");
+    }
+    nodes.until("children follow", |n| n.steps().iter().all(|(_, s)| *s == State::Cancelled)).await;
+    assert_eq!(nodes.steps().len(), 20);
+}
+
+#[tokio::test]
+async fn a_running_step_of_another_node_is_taken_from_its_worker() {
+    let nodes = two().await;
+    nodes.work(1).await;
+    let steps = nodes.create(0, json!([
+        {"action": "hold"}, {"action": "hold"}, {"action": "hold"}, {"action": "hold"}, {"action": "hold"},
+        {"action": "hold"}, {"action": "hold"}, {"action": "hold"}, {"action": "hold"}, {"action": "hold"}
+    ])).await;
+    nodes.until("all run", |n| n.steps().iter().all(|(_, s)| *s == State::Running)).await;
+    for step in &steps {
+        assert_eq!(nodes.operate(0, *step, Some(engine::Verb::Stop)).await, Ok(State::Stopped));
+    }
+    // The worker has room again: it was told.
+    let more = json!((0..20).map(|_| json!({"action": "hold"})).collect::<Vec<_>>());
+    nodes.create(0, more).await;
+    let running = |n: &Nodes| n.steps().iter().filter(|(_, s)| *s == State::Running).count();
+    nodes.until("all twenty places are used", |n| running(n) == 20).await;
+}
+
+#[tokio::test]
+async fn a_worker_outlives_the_owner_of_what_it_runs() {
+    let mut nodes = two().await;
+    nodes.work(1).await;
+    nodes
+        .create(0, json!([{"action": "hold"}, {"action": "hold"}, {"action": "hold"}, {"action": "hold"}]))
+        .await;
+    nodes.until("all run", |n| n.steps().iter().all(|(_, s)| *s == State::Running)).await;
+    nodes.stop(0).await;
+    nodes.until("the other has all groups", |n| n.spread() == [10]).await;
+    assert!(nodes.steps().iter().all(|(_, s)| *s == State::Running), "{:?}", nodes.steps());
+    let lost: u32 =
+        nodes.browse().steps(&Default::default()).unwrap().iter().map(|r| r.step.lost_attempts).sum();
+    assert_eq!(lost, 0, "nothing was lost with the owner");
+}
+
+#[tokio::test]
+async fn nodes_that_cannot_wake_each_other_look() {
+    let deaf = |host| Config { listen: store::Listen::Off, ..Nodes::config(host) };
+    let nodes = Nodes::start(vec![deaf("one"), deaf("two")]).await;
+    nodes.until("each has half of the groups", |n| n.spread() == [5, 5]).await;
+    nodes.work(0).await;
+    nodes.create(1, json!((0..10).map(|_| json!({"action": "ok"})).collect::<Vec<_>>())).await;
+    nodes.until("all ended", all_completed).await;
 }

@@ -2,6 +2,9 @@
 
 use crate::EngineError;
 use crate::request::{Handed, Reply};
+use crate::signal::written;
+use model::SignalId;
+use serde::Serialize;
 use store::StoreError;
 use tokio::sync::mpsc;
 
@@ -11,15 +14,31 @@ type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 pub struct Acts {
     answers: Vec<Answer>,
     handed: Vec<(mpsc::UnboundedSender<Handed>, Handed)>,
+    /// Signals that this turn has dealt with, and the answer where somebody waits for one.
+    pub signals: Vec<(SignalId, Option<String>)>,
 }
 
 impl Acts {
     /// Answer a caller with this value if the turn becomes durable, else with why it did not.
-    pub fn reply<T: Send + 'static>(&mut self, reply: Reply<T>, value: T) {
-        self.answers.push(Box::new(move |outcome| {
-            // A caller that went away has nobody to tell.
-            let _ = reply.send(outcome.map(|()| value).map_err(EngineError::from));
-        }));
+    pub fn reply<T: Serialize + Send + 'static>(&mut self, reply: Reply<T>, value: T) {
+        match reply {
+            Reply::Signal(id) => self.signals.push((id, Some(written(&Ok(value))))),
+            caller => self.once_durable(move |outcome| caller.send(outcome.map(|()| value))),
+        }
+    }
+    /// Answer that nothing is done.
+    pub fn refuse<T: Serialize>(&mut self, reply: Reply<T>, why: EngineError) {
+        match reply {
+            Reply::Signal(id) => self.signals.push((id, Some(written(&Err::<T, _>(why))))),
+            caller => caller.send(Err(why)),
+        }
+    }
+    /// A signal that asks for no answer is done with.
+    pub fn heard(&mut self, signal: SignalId) {
+        self.signals.push((signal, None));
+    }
+    pub fn once_durable(&mut self, then: impl FnOnce(Result<(), EngineError>) + Send + 'static) {
+        self.answers.push(Box::new(move |outcome| then(outcome.map_err(EngineError::from))));
     }
     pub fn hand(&mut self, to: mpsc::UnboundedSender<Handed>, work: Handed) {
         self.handed.push((to, work));

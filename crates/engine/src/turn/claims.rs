@@ -69,7 +69,9 @@ impl ClaimBook {
         for (row, pairs) in by_row {
             let id = self.next_id();
             let head = &self.open[&row].claim;
-            let claim = ClaimLog { id, parked: true, pairs, host: None, ..*head };
+            let ClaimLog { session, tick, at, .. } = *head;
+            let dispatch_group = head.dispatch_group.clone();
+            let claim = ClaimLog { id, session, dispatch_group, tick, at, parked: true, host: None, pairs };
             for (step, _) in &claim.pairs {
                 let logged = self.by_step.get_mut(step).expect("it was just looked up");
                 *logged = Logged { row: id, parked: true, ..*logged };

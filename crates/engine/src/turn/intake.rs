@@ -1,8 +1,12 @@
 //! Takes requests into the turn: each becomes changes on the board and an answer that waits for the commit.
 
+use super::gather::Gather;
 use super::node::{Node, Turn};
+use super::peers::Then;
+use super::sessions::Hold;
 use crate::EngineError;
 use crate::request::{Created, Reply, ReportAnswer, Request};
+use crate::signal::{Signal, read};
 use model::{
     Block, BlockId, Breaker, DispatchGroup, Effect, NewStep, Outcome, Report, SessionId, SessionOffer, Step,
     StepId, Timestamp, limits,
@@ -10,13 +14,13 @@ use model::{
 use rules::creation::{Ground, Plan, plan};
 use rules::settle::load_summary;
 use rules::worker::{self, Answer};
-use std::collections::HashMap;
-use store::{Attempt, AuditEntry, GroupWrite, Result, SessionRow, StoreError};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use store::{Attempt, AuditEntry, GroupWrite, Result, SessionRow, StoreError, Wake};
 
 impl Node {
     pub(super) fn intake(&mut self, turn: &mut Turn, request: Request, now: Timestamp) -> Result<()> {
         match request {
-            Request::Create { steps, reply } => self.create(turn, &steps, reply, now),
+            Request::Create { steps, reply } => self.create(turn, steps, reply, now),
             Request::Operate { operation, reply } => self.operate(turn, operation, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
@@ -36,12 +40,16 @@ impl Node {
             }
             Request::Leave { session, give_back, reply } => self.leave(turn, session, give_back, reply, now),
             Request::Tick { reply, .. } => {
-                let _ = reply.send(Err(EngineError::Unavailable(StoreError::Refused(
+                reply.send(Err(EngineError::Unavailable(StoreError::Refused(
                     "this engine takes its turns by itself".into(),
                 ))));
                 Ok(())
             }
-            Request::Committed { .. } | Request::Store(_) | Request::Stop { .. } | Request::Halt => Ok(()),
+            Request::Committed { .. }
+            | Request::Wake(_)
+            | Request::Store(_)
+            | Request::Stop { .. }
+            | Request::Halt => Ok(()),
         }
     }
 
@@ -66,26 +74,34 @@ impl Node {
         Ok(self.board.block(id).cloned())
     }
 
-    fn create(
+    pub(super) fn create(
         &mut self,
         turn: &mut Turn,
-        steps: &[NewStep],
+        steps: Vec<NewStep>,
         reply: Reply<Vec<Created>>,
         now: Timestamp,
     ) -> Result<()> {
-        match self.plan(turn, steps, now)? {
-            Err(faults) => {
-                let _ = reply.send(Err(EngineError::Invalid(faults)));
+        match self.joins_abroad(&steps)? {
+            Ok(None) => {}
+            Ok(Some(group)) => {
+                self.forward(turn, &group, &Signal::Create { steps }, reply);
+                return Ok(());
             }
+            Err(apart) => {
+                turn.acts.refuse(reply, apart);
+                return Ok(());
+            }
+        }
+        match self.plan(turn, &steps, now)? {
+            Err(faults) => turn.acts.refuse(reply, EngineError::Invalid(faults)),
             Ok(plan) => {
-                let roots = plan.roots.clone();
-                self.carry_out(plan);
-                let created = roots.iter().filter_map(|id| self.board.step(*id)).map(|s| Created {
-                    id: s.id,
-                    state: s.state,
-                    dispatch_group: s.dispatch_group.clone(),
-                });
-                let created = created.collect();
+                let roots: HashSet<StepId> = plan.roots.iter().copied().collect();
+                let made = plan.steps.iter().map(|(s, _)| s).filter(|s| roots.contains(&s.id));
+                let created =
+                    |s: &Step| Created { id: s.id, state: s.state, dispatch_group: s.dispatch_group.clone() };
+                let made: HashMap<StepId, Created> = made.map(|s| (s.id, created(s))).collect();
+                let created = plan.roots.iter().filter_map(|id| made.get(id).cloned()).collect();
+                self.carry_out(turn, plan)?;
                 turn.acts.reply(reply, created);
             }
         }
@@ -100,13 +116,16 @@ impl Node {
     ) -> Result<std::result::Result<Plan, Vec<model::Fault>>> {
         let (blocks, parents) = self.named_rows(steps)?;
         let queues = self.config.known_queues();
-        let first = self.next_root;
-        let (ids, groups, mut next) = (&self.ids, &self.config.groups, first);
+        let missing = steps.len().saturating_sub(self.roots.len());
+        if missing > 0 {
+            self.roots.extend(self.store.take_roots(missing)?);
+            turn.took_roots = true;
+        }
+        let (ids, groups, mut places) = (&self.ids, &self.config.groups, self.roots.iter());
         let mut new_id = || ids.row(now);
         let mut next_group = || {
-            let group = groups[(next % groups.len() as u64) as usize].clone();
-            next += 1;
-            group
+            let place = places.next().copied().unwrap_or_default();
+            groups[(place % groups.len() as u64) as usize].clone()
         };
         let mut ground = Ground {
             now,
@@ -119,9 +138,9 @@ impl Node {
         };
         let planned = plan(steps, &mut ground);
         // A refused request takes no place in the round.
-        if planned.is_ok() && next != first {
-            self.next_root = next;
-            turn.next_root = true;
+        let used = self.roots.len() - places.len();
+        if planned.is_ok() {
+            self.roots.drain(..used);
         }
         Ok(planned)
     }
@@ -154,8 +173,14 @@ impl Node {
         Ok((blocks, parents))
     }
 
-    pub(super) fn carry_out(&mut self, plan: Plan) {
+    pub(super) fn carry_out(&mut self, turn: &mut Turn, mut plan: Plan) -> Result<()> {
         let number = self.turn_number;
+        if !self.owns_all() {
+            let (steps, own_steps) = plan.steps.into_iter().partition(|(s, _)| !self.owns(&s.dispatch_group));
+            let (blocks, own_blocks) = plan.blocks.into_iter().partition(|b| !self.owns(&b.home));
+            (plan.steps, plan.blocks) = (own_steps, own_blocks);
+            self.settle_abroad(turn, Plan { steps, blocks, ..Plan::default() })?;
+        }
         for block in plan.blocks {
             self.board.insert_block(block);
         }
@@ -165,6 +190,7 @@ impl Node {
         for (step, detail) in plan.steps {
             self.insert(step, detail, number);
         }
+        Ok(())
     }
 
     pub(super) fn insert(&mut self, step: Step, detail: model::Detail, number: u64) {
@@ -183,19 +209,71 @@ impl Node {
         }
     }
 
-    fn reports(
+    pub(super) fn reports(
         &mut self,
         turn: &mut Turn,
         reports: Vec<Report>,
         reply: Reply<Vec<ReportAnswer>>,
         now: Timestamp,
     ) -> Result<()> {
+        if !self.owns_all() && matches!(reply, Reply::Caller(_)) {
+            return self.reports_apart(turn, reports, reply, now);
+        }
         let mut answers = Vec::with_capacity(reports.len());
         for report in reports {
             answers.push(self.report(turn, report, now)?);
         }
         turn.acts.reply(reply, answers);
         Ok(())
+    }
+
+    /// Some of the reports may be for other nodes to apply; the caller hears when all are.
+    fn reports_apart(
+        &mut self,
+        turn: &mut Turn,
+        reports: Vec<Report>,
+        reply: Reply<Vec<ReportAnswer>>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let gather = Gather::new(reports.len(), reply);
+        let mut abroad: BTreeMap<DispatchGroup, (Vec<usize>, Vec<Report>)> = BTreeMap::new();
+        let (mut at, mut answers) = (Vec::new(), Vec::new());
+        for (i, report) in reports.into_iter().enumerate() {
+            match self.group_abroad(&report)? {
+                Some(group) => {
+                    let part = abroad.entry(group).or_default();
+                    self.sessions.took_back(report.session, report.step, Some(report.attempt));
+                    if let Some(live) = self.sessions.get_mut(report.session) {
+                        live.reported.insert(report.step, report.attempt);
+                    }
+                    part.0.push(i);
+                    part.1.push(report);
+                }
+                None => {
+                    at.push(i);
+                    answers.push(self.report(turn, report, now)?);
+                }
+            }
+        }
+        for (group, (at, reports)) in abroad {
+            let part = gather.clone();
+            let tell =
+                move |answer: std::result::Result<&str, EngineError>| part.put(&at, answer.and_then(read));
+            let of = reports.iter().map(|r| (r.session, r.step)).collect();
+            let then = Then::Reported { of, tell: Box::new(tell) };
+            self.ask(turn, &group, &Signal::Reports { reports }, then);
+        }
+        turn.acts.once_durable(move |outcome| gather.put(&at, outcome.map(|()| answers)));
+        Ok(())
+    }
+
+    /// The group of a reported step, if another node decides about it.
+    fn group_abroad(&mut self, report: &Report) -> Result<Option<DispatchGroup>> {
+        let live = self.sessions.get(report.session);
+        match live.and_then(|l| l.held.get(&report.step)) {
+            Some(hold) => Ok((!self.owns(&hold.dispatch_group)).then(|| hold.dispatch_group.clone())),
+            None => self.foreign_group(report.step),
+        }
     }
 
     fn report(&mut self, turn: &mut Turn, mut report: Report, now: Timestamp) -> Result<ReportAnswer> {
@@ -262,7 +340,7 @@ impl Node {
                 for block in plan.blocks.iter_mut().filter(|b| Some(b.id) == own) {
                     block.success = *success;
                 }
-                self.carry_out(plan);
+                self.carry_out(turn, plan)?;
                 Ok(None)
             }
         }
@@ -281,8 +359,7 @@ impl Node {
             Some(group) => match self.group_breakers.get(group) {
                 Some(breaker) => (format!("breaker of {group}"), breaker.clone()),
                 None => {
-                    let _ = reply.send(Err(EngineError::NoGroup(group.to_string())));
-                    return;
+                    return turn.acts.refuse(reply, EngineError::NoGroup(group.to_string()));
                 }
             },
         };
@@ -306,6 +383,8 @@ impl Node {
             }
         }
         turn.hold = true;
+        self.switched_in = self.turn_number;
+        turn.wake.insert(Wake::Everybody);
         turn.acts.reply(reply, breaker);
     }
 
@@ -319,24 +398,33 @@ impl Node {
         now: Timestamp,
     ) -> Result<()> {
         let Some(live) = self.sessions.get_mut(session) else {
-            let _ = reply.send(Err(EngineError::NoSession));
+            turn.acts.refuse(reply, EngineError::NoSession);
             return Ok(());
         };
         live.session.lease_ends_at = now + limits::SESSION_LEASE;
         // What was handed out and arrived, but is not named, is lost; what is named but not held is to be dropped.
         let named: HashMap<StepId, u32> = held.iter().copied().collect();
-        let lost: Vec<StepId> = live
+        let lost: Vec<(StepId, Hold)> = live
             .held
             .iter()
-            .filter(|(id, (attempt, number))| *number <= received && named.get(id) != Some(attempt))
-            .map(|(id, _)| *id)
+            .filter(|(id, hold)| hold.number <= received && named.get(id) != Some(&hold.attempt))
+            .map(|(id, hold)| (*id, hold.clone()))
             .collect();
-        let revoked =
-            held.iter().filter(|(id, attempt)| live.held.get(id).is_none_or(|(a, _)| a != attempt)).copied();
+        let still = |id: &StepId, attempt: u32| {
+            live.held.get(id).is_some_and(|h| h.attempt == attempt) || live.reported.get(id) == Some(&attempt)
+        };
+        let revoked = held.iter().filter(|(id, attempt)| !still(id, *attempt)).copied();
         let revoked: Vec<(StepId, u32)> = revoked.collect();
-        for id in lost {
-            self.take_back(turn, session, id)?;
+        let mut abroad = Vec::new();
+        for (id, hold) in lost {
+            if self.owns(&hold.dispatch_group) {
+                self.take_back(turn, session, id)?;
+            } else {
+                self.sessions.took_back(session, id, None);
+                abroad.push((hold.dispatch_group, (id, hold.attempt)));
+            }
         }
+        self.tell_owners(turn, abroad, |steps| Signal::Lost { session, steps });
         turn.acts.reply(reply, revoked);
         Ok(())
     }
@@ -352,10 +440,16 @@ impl Node {
         if let Some(live) = self.sessions.get_mut(session) {
             live.leaving = true;
             if give_back {
-                let held: Vec<StepId> = live.held.keys().copied().collect();
-                for id in held {
-                    self.give_back(session, id)?;
+                let held = live.held.clone();
+                let mut abroad = Vec::new();
+                for (id, hold) in held {
+                    if self.owns(&hold.dispatch_group) {
+                        self.give_back(session, id)?;
+                    } else {
+                        abroad.push((hold.dispatch_group, (id, hold.attempt)));
+                    }
                 }
+                self.tell_owners(turn, abroad, |steps| Signal::GivenBack { session, steps });
                 self.put_session(turn, session, Some(now));
                 self.sessions.remove(session);
             }
@@ -366,7 +460,7 @@ impl Node {
     }
 
     /// A step comes back from a session that stops in good order, at no cost.
-    fn give_back(&mut self, session: SessionId, id: StepId) -> Result<()> {
+    pub(super) fn give_back(&mut self, session: SessionId, id: StepId) -> Result<()> {
         self.sessions.took_back(session, id, None);
         if self.bring(id)? && self.board.step(id).is_some_and(|s| s.is_held() && s.session == Some(session)) {
             let given = model::Move::new(id, model::Event::GivenBack);
@@ -417,7 +511,7 @@ fn brief(outcome: &Outcome) -> String {
 /// Answer a request that cannot be looked at now.
 pub fn refuse(request: Request, problem: &StoreError) {
     fn no<T>(reply: Reply<T>, problem: &StoreError) {
-        let _ = reply.send(Err(EngineError::Unavailable(problem.clone())));
+        reply.send(Err(EngineError::Unavailable(problem.clone())));
     }
     match request {
         Request::Create { reply, .. } => no(reply, problem),
@@ -429,6 +523,6 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::Leave { reply, .. } => no(reply, problem),
         Request::Tick { reply, .. } => no(reply, problem),
         Request::Stop { reply } => no(reply, problem),
-        Request::Committed { .. } | Request::Store(_) | Request::Halt => {}
+        Request::Committed { .. } | Request::Wake(_) | Request::Store(_) | Request::Halt => {}
     }
 }

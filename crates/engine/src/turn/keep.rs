@@ -2,7 +2,9 @@
 
 use super::node::{Node, Turn};
 use super::refill::Sources;
+use super::sessions::Hold;
 use super::timers::Timers;
+use crate::signal::Signal;
 use model::{Breaker, DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
 use rules::recover;
@@ -25,7 +27,9 @@ impl Node {
                 self.put_session(turn, session, None);
             }
         }
-        self.end_breakers(turn, now);
+        if self.is_leader() {
+            self.end_breakers(turn, now);
+        }
         if now >= self.renewed_at + limits::RENEW_EVERY {
             self.renewed_at = now;
             turn.renew = true;
@@ -35,6 +39,11 @@ impl Node {
             self.watch_groups(turn, now)?;
         }
         Ok(())
+    }
+
+    /// One node does what must be done once: the owner of the first group, fenced with it.
+    pub(super) fn is_leader(&self) -> bool {
+        self.config.groups.first().is_some_and(|first| self.owns(first)) || self.owns_all()
     }
 
     /// A breaker whose time is over turns itself on, on record.
@@ -51,9 +60,11 @@ impl Node {
         if over(&self.breaker) {
             turn.audit.push(entry("breaker".into(), &self.breaker));
             self.breaker = Breaker::default();
+            self.switched_in = self.turn_number;
             turn.breaker = Some(Breaker::default());
         }
         for (group, breaker) in self.group_breakers.iter_mut().filter(|(_, b)| over(b)) {
+            self.switched_in = self.turn_number;
             turn.audit.push(entry(format!("breaker of {group}"), breaker));
             *breaker = Breaker::default();
             turn.groups
@@ -63,12 +74,17 @@ impl Node {
 
     pub(super) fn take_back_lapsed(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
         for session in self.sessions.lapsed(now) {
-            let held: Vec<StepId> =
-                self.sessions.get(session).map(|l| l.held.keys().copied().collect()).unwrap_or_default();
+            let held = self.sessions.get(session).map(|l| l.held.clone()).unwrap_or_default();
             warn!(%session, steps = held.len(), "a session's lease ran out");
-            for id in held {
-                self.take_back(turn, session, id)?;
+            let mut abroad = Vec::new();
+            for (id, hold) in held {
+                if self.owns(&hold.dispatch_group) {
+                    self.take_back(turn, session, id)?;
+                } else {
+                    abroad.push((hold.dispatch_group, (id, hold.attempt)));
+                }
             }
+            self.tell_owners(turn, abroad, |steps| Signal::Lost { session, steps });
             self.put_session(turn, session, Some(now));
             self.sessions.remove(session);
             self.want()?;
@@ -129,9 +145,20 @@ impl Node {
     /// Read what a node must know from the store: at the start, and after a commit that failed.
     pub(super) fn recover(&mut self) -> Result<()> {
         let found = self.store.recover(&self.lease)?;
+        let others = self.store.look(&self.row, &self.lease)?;
+        self.sessions.see(others.sessions);
+        let lease = &self.lease;
+        let mine = |group: &DispatchGroup| lease.groups.iter().any(|(g, _)| g == group);
+        self.sessions.forget_held(mine);
+        self.ticks.keep(mine);
         self.board = Board::at(self.store.now());
         self.board.windows.want(self.sessions.wanted());
-        self.sessions.forget_held();
+        self.peers.forget_taken();
+        self.told_ready.clear();
+        self.roots.clear();
+        for (group, _) in &self.lease.groups {
+            self.last_end.entry(group.clone()).or_insert(self.board.now);
+        }
         self.sources = Sources::default();
         self.timers = Timers::default();
         self.book = Default::default();
@@ -140,7 +167,6 @@ impl Node {
         self.breaker = found.breaker.clone();
         self.group_breakers =
             found.groups.iter().map(|g| (g.dispatch_group.clone(), g.breaker.clone())).collect();
-        self.next_root = found.next_root;
         self.alerted = found.alerted.iter().cloned().collect();
         self.adopt(found)
     }
@@ -218,15 +244,16 @@ impl Node {
         Ok(())
     }
 
-    /// A live session of this process keeps its step; any other has lost it.
+    /// A session that lives, here or elsewhere, keeps its step; any other has lost it.
     fn keep_or_lose(&mut self, id: StepId, session: Option<SessionId>, attempt: u32) -> Result<u32> {
+        let step = self.board.step(id).expect("it was just loaded");
         if let Some(session) = session
-            && self.sessions.get(session).is_some()
+            && self.sessions.is_known(session)
         {
-            self.sessions.gave(session, id, attempt, 0);
+            let dispatch_group = step.dispatch_group.clone();
+            self.sessions.gave(session, id, Hold { attempt, number: 0, dispatch_group });
             return Ok(0);
         }
-        let step = self.board.step(id).expect("it was just loaded");
         let children = step.child_block.and_then(|b| self.board.block(b));
         let Some(effect) = recover::decide(step, children) else { return Ok(0) };
         self.board.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
@@ -243,7 +270,7 @@ impl Node {
 }
 
 /// Indexes of a block that may run now.
-fn openings(block: &model::Block) -> Vec<Opened> {
+pub(super) fn openings(block: &model::Block) -> Vec<Opened> {
     let at = [(StepKind::Default, block.current_index), (StepKind::Resolver, block.resolver_index)];
     at.into_iter()
         .filter(|(kind, index)| *index > 0 && block.live_at(*kind, *index) > 0)

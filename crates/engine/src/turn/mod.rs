@@ -1,11 +1,14 @@
 //! One turn: gather, decide, commit once, act.
 
+mod abroad;
 mod act;
 mod claims;
+mod gather;
 mod intake;
 mod keep;
 mod node;
 mod operate;
+mod peers;
 mod persist;
 mod refill;
 mod sessions;

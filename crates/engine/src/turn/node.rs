@@ -2,14 +2,19 @@
 
 use super::act::Acts;
 use super::claims::ClaimBook;
+use super::peers::Peers;
 use super::refill::{Commits, Sources};
-use super::sessions::Sessions;
+use super::sessions::{Hold, Sessions};
 use super::ticks::{Ticks, TurnFigures};
 use super::timers::Timers;
 use crate::request::{Dispatch, Handed, Reply, Request, StoreWork, TickReport};
+use crate::signal::Pulled;
 use crate::{Config, EngineError, Ids, Stopwatch};
-use model::{Block, BlockId, Breaker, Claim, DispatchGroup, SessionId, Step, StepId, Timestamp, limits};
-use rules::board::Board;
+use model::{
+    Block, BlockId, Breaker, Claim, DispatchGroup, Name, Session, SessionId, SessionOffer, SignalId, Step,
+    StepId, Timestamp, limits,
+};
+use rules::board::{Board, Changes, WindowKey};
 use rules::dispatcher::PIPELINE;
 use rules::pick::{Gate, pick};
 use rules::settle::{Mode, Settled, Snapshot, leave, load_summary, settle};
@@ -18,7 +23,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use store::{Alert, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, Store, StoreError};
+use store::{
+    Alert, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store, StoreError,
+    Wake,
+};
 use tracing::{error, warn};
 
 /// How a turn is taken.
@@ -46,11 +54,21 @@ pub struct Turn {
     pub sessions: Vec<SessionRow>,
     pub groups: Vec<GroupWrite>,
     pub breaker: Option<Breaker>,
-    pub next_root: bool,
+    /// Places in the round of groups were taken.
+    pub took_roots: bool,
     pub renew: bool,
     /// The breaker moved in this turn: nothing is handed out until that is durable.
     pub hold: bool,
     pub dispatched: usize,
+    /// For owners of other groups, and for other nodes.
+    pub signals: Vec<SignalRow>,
+    /// Answers that were read.
+    pub heard: Vec<SignalId>,
+    /// Sessions of other nodes that ask for work: the signal, the session and its places.
+    pub pulls: Vec<(SignalId, SessionId, usize)>,
+    /// New rows in groups of other nodes.
+    pub abroad: Vec<Changes>,
+    pub wake: BTreeSet<Wake>,
 }
 
 pub struct Node {
@@ -65,11 +83,17 @@ pub struct Node {
     pub(super) sources: Sources,
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
+    pub(super) peers: Peers,
     pub(super) breaker: Breaker,
     pub(super) group_breakers: BTreeMap<DispatchGroup, Breaker>,
-    pub(super) next_root: u64,
+    /// Places in the round of groups that were taken and not used yet.
+    pub(super) roots: VecDeque<u64>,
     pub(super) turn_number: u64,
     pub(super) durable: u64,
+    /// The last turn that switched a breaker.
+    pub(super) switched_in: u64,
+    /// What the rows of the groups say of work that this node cannot place, as far as it is known.
+    pub(super) told_ready: BTreeMap<DispatchGroup, Vec<(Name, Name)>>,
     pub(super) renewed_at: Timestamp,
     pub(super) watched_at: Timestamp,
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
@@ -129,11 +153,17 @@ impl Node {
             url: config.url.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             machine: machine(),
+            limited_to: if config.owned == config.groups { Vec::new() } else { config.owned.clone() },
+            standby: config.standby,
             started_at: now,
             seen_at: now,
             ended_at: None,
         };
-        let lease = store.lease(&row, &config.owned, &config.groups)?;
+        let shared = store.is_shared();
+        let wake = inbox.clone();
+        // An engine that is gone need not be woken.
+        store.listen(&config.listen, Arc::new(move |one| drop(wake.send(Request::Wake(one)))));
+        let lease = store.lease(&row, &config.groups)?;
         let mut node = Node {
             store,
             ids,
@@ -145,11 +175,14 @@ impl Node {
             sources: Sources::default(),
             book: ClaimBook::default(),
             ticks: Ticks::default(),
+            peers: Peers::new(shared),
             breaker: Breaker::default(),
             group_breakers: BTreeMap::new(),
-            next_root: 0,
+            roots: VecDeque::new(),
             turn_number: 0,
             durable: 0,
+            switched_in: 0,
+            told_ready: BTreeMap::new(),
             renewed_at: now,
             watched_at: now,
             last_end: config.owned.iter().map(|g| (g.clone(), now)).collect(),
@@ -169,8 +202,23 @@ impl Node {
         Ok(node)
     }
 
+    /// No further turn is taken: enough are on their way, or all must be through before groups change hands.
     pub fn is_full(&self, ahead: usize) -> bool {
-        self.outstanding.len() >= ahead
+        self.outstanding.len() >= if self.peers.shift { 1 } else { ahead }
+    }
+    pub(super) fn again(&mut self) {
+        self.again = true;
+    }
+    /// Another node has something for this one, perhaps.
+    pub fn woken(&mut self, wake: &Wake) {
+        let for_me = match wake {
+            Wake::Group(group) => self.owns(group),
+            Wake::Node(node) => *node == self.row.id,
+            Wake::Everybody => true,
+        };
+        if for_me {
+            self.peers.wake();
+        }
     }
     pub fn is_down(&self) -> bool {
         self.down
@@ -199,13 +247,14 @@ impl Node {
             return Duration::ZERO;
         }
         // A due step waits for a free place; the report that frees one brings the turn that looks at it.
-        let can_run = self.sessions.free() > 0 && self.board.windows.len() < limits::WINDOW_STEPS_MAX;
+        let can_run = self.has_room() && self.board.windows.len() < limits::WINDOW_STEPS_MAX;
         let at = [
             Some(self.renewed_at + limits::RENEW_EVERY),
             self.timers.next_at().filter(|_| can_run),
             self.book.next_at(),
             self.ticks.next_at(),
             self.sessions.next_lapse(),
+            self.peers.next_look(now),
             self.breaker.until.filter(|_| self.breaker.off),
         ];
         let next = at
@@ -227,6 +276,13 @@ impl Node {
         self.turn_number += 1;
         let mut turn = Turn::default();
         let reply = how.reply.take();
+        if self.peers.shift
+            && let Err(problem) = self.shift()
+        {
+            warn!(%problem, "groups could not change hands; looking again");
+            self.fail();
+            return requests;
+        }
         match self.decide(&mut turn, &mut requests, &how, now) {
             Ok(settled) => {
                 if let Some(reply) = reply {
@@ -239,7 +295,7 @@ impl Node {
                 warn!(%problem, "a turn could not be decided; looking again");
                 turn.acts.act(&Err(problem.clone()));
                 if let Some(reply) = reply {
-                    let _ = reply.send(Err(problem.into()));
+                    reply.send(Err(problem.into()));
                 }
                 self.fail();
             }
@@ -260,6 +316,9 @@ impl Node {
     ) -> Result<Settled> {
         let watch = Stopwatch::start();
         self.again = false;
+        if self.peers.is_due(now) {
+            self.look(turn, now)?;
+        }
         while let Some(request) = requests.pop_front() {
             self.intake(turn, request, now)?;
         }
@@ -281,6 +340,11 @@ impl Node {
         if how.dispatch == Dispatch::Yes && settled_all && !turn.hold {
             self.bring_in(now)?;
             capped = self.hand_out(turn, how, now);
+            self.tell_ready(turn, now);
+            self.pull(turn);
+        }
+        for (signal, _, _) in std::mem::take(&mut turn.pulls) {
+            turn.acts.reply(Reply::Signal(signal), Pulled::new());
         }
         let pick = picking.lap();
         self.keep_house(turn, now)?;
@@ -315,10 +379,10 @@ impl Node {
         for opened in self.board.take_opened() {
             self.sources.open(opened, 0);
         }
-        if self.sessions.free() == 0 {
+        if !self.has_room() {
             return Ok(());
         }
-        self.timers.read_ahead(&mut *self.store, now)?;
+        self.timers.read_ahead(&mut *self.store, &self.lease, now)?;
         while self.board.windows.len() < limits::WINDOW_STEPS_MAX {
             let Some((at, id)) = self.timers.pop_due(now) else { break };
             if self.board.step(id).is_none()
@@ -340,6 +404,37 @@ impl Node {
         Ok(())
     }
 
+    /// Somebody may take work: a session here, or one elsewhere that asks when it is told.
+    fn has_room(&self) -> bool {
+        self.sessions.free() > 0 || self.sessions.any_elsewhere()
+    }
+
+    /// Say which ready work this node cannot place, if sessions elsewhere may take it.
+    fn tell_ready(&mut self, turn: &mut Turn, now: Timestamp) {
+        if !self.sessions.any_elsewhere() && self.told_ready.is_empty() {
+            return;
+        }
+        let mut ready: BTreeMap<DispatchGroup, Vec<(Name, Name)>> = BTreeMap::new();
+        for window in self.board.windows.iter().filter(|w| !w.ready.is_empty()) {
+            let WindowKey { dispatch_group, queue, action } = &window.key;
+            let off = self.breaker.is_off(now)
+                || self.group_breakers.get(dispatch_group).is_some_and(|b| b.is_off(now));
+            if !off && self.sessions.is_wanted_elsewhere(queue, action) {
+                ready.entry(dispatch_group.clone()).or_default().push((queue.clone(), action.clone()));
+            }
+        }
+        for (group, _) in &self.lease.groups {
+            let now = ready.get(group).cloned().unwrap_or_default();
+            if self.told_ready.get(group) != Some(&now) {
+                if !now.is_empty() {
+                    turn.wake.insert(Wake::Everybody);
+                }
+                self.told_ready.insert(group.clone(), now.clone());
+                turn.groups.push(GroupWrite { ready: Some(now), ..GroupWrite::of(group.clone()) });
+            }
+        }
+    }
+
     fn hand_out(&mut self, turn: &mut Turn, how: &How, now: Timestamp) -> Vec<DispatchGroup> {
         if self.board.windows.is_empty() || self.breaker.is_off(now) {
             return Vec::new();
@@ -355,32 +450,66 @@ impl Node {
                 max_per_tick: self.config.max_per_tick,
             })
             .collect();
-        let picked = pick(&self.board.windows, &gates, &self.sessions.open(), self.turn_number, usize::MAX);
-        let mut work: BTreeMap<SessionId, Vec<Claim>> = BTreeMap::new();
+        let mut open = self.sessions.open();
+        open.extend(self.asking(turn));
+        let picked = pick(&self.board.windows, &gates, &open, self.turn_number, usize::MAX);
+        let mut work: BTreeMap<SessionId, Pulled> = BTreeMap::new();
         for one in &picked.picks {
             let Some(step) = self.board.step(one.step) else { continue };
             let tick = self.ticks.current(&step.dispatch_group.clone(), now);
-            let host =
-                self.sessions.get(one.session).map(|l| l.session.offer.host.clone()).unwrap_or_default();
+            let host = open.iter().find(|s| s.id == one.session).map(|s| s.offer.host.clone());
+            let host = host.unwrap_or_default();
             if let Err(refused) = self.board.claim(one.step, one.session, host, tick) {
                 error!(step = %one.step, %refused, "a ready step refused its claim");
                 continue;
             }
             let step = self.board.step(one.step).expect("it was just claimed");
-            work.entry(one.session).or_default().push(claim_of(step));
+            work.entry(one.session).or_default().push((step.dispatch_group.clone(), claim_of(step)));
         }
         turn.dispatched = picked.picks.len();
         self.again |= picked.picks.len() == limits::PICKS_PER_TURN_MAX || !picked.capped.is_empty();
         for (session, claims) in work {
-            let Some(live) = self.sessions.get_mut(session) else { continue };
-            live.handed += 1;
-            let (number, hand) = (live.handed, live.hand.clone());
-            for claim in &claims {
-                self.sessions.gave(session, claim.step, claim.attempt, number);
-            }
-            turn.acts.hand(hand, Handed { number, claims });
+            self.give(turn, session, claims);
         }
         picked.capped
+    }
+
+    /// Sessions of other nodes, as far as they ask for work in this turn.
+    fn asking(&self, turn: &Turn) -> Vec<Session> {
+        let mut places: BTreeMap<SessionId, usize> = BTreeMap::new();
+        for (_, session, n) in &turn.pulls {
+            *places.entry(*session).or_default() += n;
+        }
+        let session = |(id, capacity)| {
+            let offer = SessionOffer { capacity, ..self.sessions.elsewhere(id)?.offer.clone() };
+            Some(Session { id, offer, held: 0, lease_ends_at: self.board.now })
+        };
+        places.into_iter().filter_map(session).collect()
+    }
+
+    /// Work goes to a session here once it is durable, and to one elsewhere as the answer to its signal.
+    fn give(&mut self, turn: &mut Turn, session: SessionId, claims: Pulled) {
+        let live = self.sessions.get_mut(session).map(|live| {
+            live.handed += 1;
+            (live.handed, live.hand.clone())
+        });
+        let number = live.as_ref().map_or(0, |(number, _)| *number);
+        for (dispatch_group, claim) in &claims {
+            let hold = Hold { attempt: claim.attempt, number, dispatch_group: dispatch_group.clone() };
+            self.sessions.gave(session, claim.step, hold);
+        }
+        match live {
+            Some((number, hand)) => {
+                let claims = claims.into_iter().map(|(_, claim)| claim).collect();
+                turn.acts.hand(hand, Handed { number, claims });
+            }
+            None => {
+                let at =
+                    turn.pulls.iter().position(|(_, s, _)| *s == session).expect("it asked in this turn");
+                let (signal, _, _) = turn.pulls.remove(at);
+                turn.acts.reply(Reply::Signal(signal), claims);
+            }
+        }
     }
 
     fn commit(&mut self, turn: Turn, now: Timestamp) {
@@ -425,6 +554,7 @@ impl Node {
             }
             let (n, steps, blocks) = self.outstanding.pop_front().expect("it was just seen");
             self.durable = n;
+            self.peers.durable(n);
             self.board.committed(&steps, &blocks);
         }
         self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
@@ -457,6 +587,7 @@ impl Node {
     /// Another node may have taken over while this one was away; its sessions are on record again when it is back.
     fn lease_again(&mut self) -> Result<()> {
         self.lease = self.store.lease_again(&self.row, &self.lease, &self.config.groups)?;
+        self.peers.shift = false;
         self.enter_sessions = true;
         Ok(())
     }

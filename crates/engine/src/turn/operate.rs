@@ -3,6 +3,7 @@
 use super::node::{Node, Turn};
 use crate::EngineError;
 use crate::request::{Operated, Operation, Reply};
+use crate::signal::Signal;
 use model::{Block, BlockId, Counts, Detail, Effect, Event, Move, State, Step, StepId, Timestamp, limits};
 use rules::board::Board;
 use rules::operator;
@@ -17,12 +18,19 @@ impl Node {
         reply: Reply<Operated>,
         now: Timestamp,
     ) -> Result<()> {
+        if let Some(group) = self.foreign_group(operation.step)? {
+            self.forward(turn, &group, &Signal::Operate { operation }, reply);
+            return Ok(());
+        }
         if !self.bring(operation.step)? {
-            let _ = reply.send(Err(EngineError::NoStep(operation.step)));
+            turn.acts.refuse(reply, EngineError::NoStep(operation.step));
             return Ok(());
         }
         if operation.dry_run {
-            let _ = reply.send(self.preview(&operation, now)?);
+            match self.preview(&operation, now)? {
+                Ok(preview) => turn.acts.reply(reply, preview),
+                Err(refused) => turn.acts.refuse(reply, refused),
+            }
             return Ok(());
         }
         let before = self.board.step(operation.step).expect("it was just brought").state;
@@ -34,7 +42,7 @@ impl Node {
         let replaced_by = match outcome {
             Ok(replaced_by) => replaced_by,
             Err(refused) => {
-                let _ = reply.send(Err(refused));
+                turn.acts.refuse(reply, refused);
                 return Ok(());
             }
         };
@@ -59,16 +67,12 @@ impl Node {
         verb: operator::Verb,
     ) -> Result<std::result::Result<Option<StepId>, EngineError>> {
         let step = self.board.step(operation.step).expect("it was brought");
-        let held_by = step.session;
         let children = step.child_block.and_then(|b| self.board.block(b));
         let effect = match operator::decide(step, children, verb, &operation.why) {
             Ok(effect) => effect,
             Err(refused) => return Ok(Err(EngineError::refused(operation.step, refused))),
         };
         self.board.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
-        if let Some(session) = held_by {
-            self.sessions.took_back(session, operation.step, None);
-        }
         Ok(Ok(None))
     }
 

@@ -2,30 +2,26 @@
 
 use super::act::Acts;
 use super::node::{Node, Turn};
-use model::{Detail, Event, SessionId, State, Step, StepId, Timestamp, limits};
+use model::{Detail, DispatchGroup, Event, NodeId, SessionId, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey};
 
 impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
-    pub(super) fn compose(&mut self, turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
+    pub(super) fn compose(&mut self, mut turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
         let changes = self.board.take_changes();
         let mut batch = Batch::new(self.lease.clone(), now);
-        batch.attempts = turn.attempts;
+        batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, now));
-        batch.tallies = tallies(&changes);
+        batch.tallies = tallies(turn.abroad.iter().chain([&changes]));
         if self.config.full_history {
-            batch.events = changes.moves.iter().map(event_row).collect();
+            let moves = turn.abroad.iter().chain([&changes]).flat_map(|c| &c.moves);
+            batch.events = moves.map(event_row).collect();
         }
         let ids = changes.steps.iter().map(|(s, _)| s.id).collect();
+        self.take_from_sessions(&mut turn, &changes);
         for (step, change) in &changes.steps {
-            // Whatever took a step from its session, the next heartbeat tells the worker.
-            if let Some(session) = change.before.as_ref().filter(|b| b.is_held()).and_then(|b| b.session)
-                && step.session != Some(session)
-            {
-                self.sessions.took_back(session, step.id, change.before.as_ref().map(|b| b.attempt));
-            }
             if step.state == State::Pending && step.is_due(now) && !self.board.windows.holds(step) {
                 match change.before {
                     Some(_) => self.sources.bring_back(step, self.turn_number),
@@ -42,20 +38,50 @@ impl Node {
             }
             batch.blocks.push(write);
         }
+        for changes in std::mem::take(&mut turn.abroad) {
+            batch.steps.extend(changes.steps.into_iter().map(|(step, change)| StepWrite {
+                step,
+                expected: None,
+                detail: change.detail,
+                row: RowKnown::Nothing,
+            }));
+            batch.blocks.extend(changes.blocks.into_iter().map(|(block, _)| BlockWrite::of(block, None)));
+        }
+        batch.signals = turn.signals;
+        batch.answers = std::mem::take(&mut turn.acts.signals);
+        batch.signals_done = turn.heard;
+        batch.wake = turn.wake.into_iter().collect();
         batch.claims_done = self.book.take_done();
         batch.sessions = turn.sessions;
         batch.groups = turn.groups;
         batch.breaker = turn.breaker;
         batch.audit = turn.audit;
         batch.alerts = turn.alerts;
-        batch.next_root = turn.next_root.then_some(self.next_root);
+        batch.took_roots = turn.took_roots;
         batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
         self.close_ticks(&mut batch, now);
         (batch, turn.acts, ids)
     }
 
+    /// Whatever took a step from its session, the next heartbeat tells the worker.
+    fn take_from_sessions(&mut self, turn: &mut Turn, changes: &Changes) {
+        let mut revoked: BTreeMap<(NodeId, SessionId), Vec<(StepId, u32)>> = BTreeMap::new();
+        for (step, change) in &changes.steps {
+            let Some(before) = change.before.as_ref().filter(|b| b.is_held()) else { continue };
+            if let Some(session) = before.session
+                && step.session != Some(session)
+                && let Some(node) = self.sessions.took_back(session, step.id, Some(before.attempt))
+            {
+                revoked.entry((node, session)).or_default().push((step.id, before.attempt));
+            }
+        }
+        for ((node, session), steps) in revoked {
+            self.revoke(turn, node, session, steps);
+        }
+    }
+
     fn write_steps(&mut self, batch: &mut Batch, steps: Vec<(Step, StepChange)>, now: Timestamp) {
-        let mut claims: BTreeMap<(SessionId, i64), Vec<(StepId, u32)>> = BTreeMap::new();
+        let mut claims: BTreeMap<(SessionId, i64, DispatchGroup), Vec<(StepId, u32)>> = BTreeMap::new();
         let mut untouched = HashSet::new();
         let mut parks = Vec::new();
         batch.steps.reserve(steps.len());
@@ -73,7 +99,8 @@ impl Node {
                 if before.attempt == 0 && before.version == 0 && before.wake_at.is_none() {
                     untouched.insert(step.id);
                 }
-                claims.entry((session, step.tick.unwrap_or(0))).or_default().push((step.id, step.attempt));
+                let key = (session, step.tick.unwrap_or(0), step.dispatch_group);
+                claims.entry(key).or_default().push((step.id, step.attempt));
                 continue;
             }
             let same_block = change.before.as_ref().is_some_and(|b| b.child_block == step.child_block);
@@ -94,9 +121,10 @@ impl Node {
             }
             batch.steps.push(StepWrite { step, expected, detail: change.detail, row });
         }
-        for ((session, tick), pairs) in claims {
+        for ((session, tick, dispatch_group), pairs) in claims {
             let id = self.book.next_id();
-            let claim = ClaimLog { id, session, tick, at: now, parked: false, host: None, pairs };
+            let claim =
+                ClaimLog { id, session, dispatch_group, tick, at: now, parked: false, host: None, pairs };
             self.book.log(&claim, now, |step| untouched.contains(&step));
             batch.claims.push(claim);
         }
@@ -143,9 +171,9 @@ fn event_row(moved: &Moved) -> EventRow {
 }
 
 /// How the counts of each sort of step change.
-fn tallies(changes: &Changes) -> Vec<(TallyKey, i64)> {
+fn tallies<'a>(changes: impl Iterator<Item = &'a Changes>) -> Vec<(TallyKey, i64)> {
     let mut deltas: HashMap<TallyKey, i64> = HashMap::new();
-    for (step, change) in &changes.steps {
+    for (step, change) in changes.flat_map(|c| &c.steps) {
         let after = TallyKey::of(step);
         if let Some(before) = &change.before {
             let before = TallyKey::of(before);

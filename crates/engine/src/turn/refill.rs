@@ -90,6 +90,13 @@ impl Sources {
         }
     }
 
+    /// Another node stored a ready root here; it can be seen already.
+    pub fn arrived(&mut self, group: &DispatchGroup, queue: &Name, priority: Priority, id: StepId) {
+        let roots = self.roots.entry((group.clone(), queue.clone(), priority)).or_default();
+        let (oldest, turn) = roots.back.unwrap_or((id, 0));
+        roots.back = Some((oldest.min(id), turn));
+    }
+
     /// An index may run; `spilled_in` is the turn that left steps of it on disk, or 0.
     pub fn open(&mut self, opened: Opened, spilled_in: u64) {
         match self.openings.iter_mut().rev().take(64).find(|o| o.opened == opened) {

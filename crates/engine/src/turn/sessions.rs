@@ -1,25 +1,62 @@
-//! Sessions of this node: what they offer, what they hold, and until when they are believed.
+//! Sessions: what they offer, what they hold, and until when they are believed; those of this node, and those of others as
+//! far as they hold steps of this node's groups.
 
 use crate::request::Handed;
-use model::{Name, Session, SessionId, SessionOffer, StepId, Timestamp, limits};
+use model::{DispatchGroup, Name, NodeId, Session, SessionId, SessionOffer, StepId, Timestamp, limits};
 use rules::board::IdMap;
 use std::collections::{BTreeMap, HashSet};
+use store::SessionRow;
 use tokio::sync::mpsc;
+
+/// A step in the hands of a session of this node.
+#[derive(Clone)]
+pub struct Hold {
+    pub attempt: u32,
+    /// The number of the hand-out.
+    pub number: u64,
+    /// Whose owner decides about it.
+    pub dispatch_group: DispatchGroup,
+}
 
 pub struct Live {
     pub session: Session,
     pub hand: mpsc::UnboundedSender<Handed>,
     /// Takes no more work.
     pub leaving: bool,
-    /// What it was given, with the attempt and the number of the hand-out.
-    pub held: IdMap<StepId, (u32, u64)>,
+    pub held: IdMap<StepId, Hold>,
     pub handed: u64,
     pub started_at: Timestamp,
+    /// What it reported to other nodes, until they have answered.
+    pub reported: IdMap<StepId, u32>,
+    /// Places for which other nodes were asked for work.
+    pub asked: usize,
+}
+
+impl Live {
+    fn count(&mut self) {
+        self.session.held = self.held.len() + self.asked;
+    }
+    pub fn ask(&mut self, places: usize) {
+        self.asked += places;
+        self.count();
+    }
+    pub fn asked_in_vain(&mut self, places: usize) {
+        self.asked = self.asked.saturating_sub(places);
+        self.count();
+    }
+}
+
+/// A session of another node.
+pub struct Elsewhere {
+    pub node: NodeId,
+    pub offer: SessionOffer,
+    pub held: IdMap<StepId, u32>,
 }
 
 #[derive(Default)]
 pub struct Sessions {
     live: BTreeMap<SessionId, Live>,
+    elsewhere: BTreeMap<SessionId, Elsewhere>,
 }
 
 impl Sessions {
@@ -31,7 +68,9 @@ impl Sessions {
         now: Timestamp,
     ) {
         let session = Session { id, offer, held: 0, lease_ends_at: now + limits::SESSION_LEASE };
-        let live = Live { session, hand, leaving: false, held: IdMap::default(), handed: 0, started_at: now };
+        let (held, reported) = (IdMap::default(), IdMap::default());
+        let live =
+            Live { session, hand, leaving: false, held, handed: 0, started_at: now, reported, asked: 0 };
         self.live.insert(id, live);
     }
     pub fn ids(&self) -> Vec<SessionId> {
@@ -46,20 +85,49 @@ impl Sessions {
     pub fn remove(&mut self, id: SessionId) -> Option<Live> {
         self.live.remove(&id)
     }
-    pub fn gave(&mut self, id: SessionId, step: StepId, attempt: u32, number: u64) {
+    pub fn is_known(&self, id: SessionId) -> bool {
+        self.live.contains_key(&id) || self.elsewhere.contains_key(&id)
+    }
+    pub fn elsewhere(&self, id: SessionId) -> Option<&Elsewhere> {
+        self.elsewhere.get(&id)
+    }
+    /// Other nodes have sessions that want work.
+    pub fn any_elsewhere(&self) -> bool {
+        !self.elsewhere.is_empty()
+    }
+    pub fn gave(&mut self, id: SessionId, step: StepId, hold: Hold) {
         if let Some(live) = self.live.get_mut(&id) {
-            live.held.insert(step, (attempt, number));
-            live.session.held = live.held.len();
+            live.held.insert(step, hold);
+            live.count();
+        } else if let Some(other) = self.elsewhere.get_mut(&id) {
+            other.held.insert(step, hold.attempt);
         }
     }
-    /// A session holds a step no more; with an attempt, only if it is that one it holds.
-    pub fn took_back(&mut self, id: SessionId, step: StepId, attempt: Option<u32>) {
-        if let Some(live) = self.live.get_mut(&id)
-            && live.held.get(&step).is_some_and(|(held, _)| attempt.is_none_or(|a| a == *held))
-        {
-            live.held.remove(&step);
-            live.session.held = live.held.len();
+    /// A session holds a step no more; with an attempt, only if it is that one it holds. The node of the session, if it is
+    /// another's and held the step until now.
+    pub fn took_back(&mut self, id: SessionId, step: StepId, attempt: Option<u32>) -> Option<NodeId> {
+        let fits = |held: u32| attempt.is_none_or(|a| a == held);
+        if let Some(live) = self.live.get_mut(&id) {
+            if live.held.get(&step).is_some_and(|hold| fits(hold.attempt)) {
+                live.held.remove(&step);
+                live.count();
+            }
+            return None;
         }
+        let other = self.elsewhere.get_mut(&id)?;
+        let held = other.held.get(&step).is_some_and(|held| fits(*held));
+        held.then(|| other.held.remove(&step)).map(|_| other.node)
+    }
+    /// The sessions of other nodes as they are now; what those held that are gone, and whether the offers changed.
+    pub fn see(&mut self, rows: Vec<SessionRow>) -> (Vec<(SessionId, Elsewhere)>, bool) {
+        let mut before = std::mem::take(&mut self.elsewhere);
+        let n = before.len();
+        for row in rows {
+            let held = before.remove(&row.id).map(|e| e.held).unwrap_or_default();
+            self.elsewhere.insert(row.id, Elsewhere { node: row.node, offer: row.offer, held });
+        }
+        let changed = !before.is_empty() || self.elsewhere.len() != n;
+        (before.into_iter().collect(), changed)
     }
     /// It was heard of; a session is not lost while its word waits for a turn.
     pub fn heard(&mut self, id: SessionId, now: Timestamp) {
@@ -71,11 +139,13 @@ impl Sessions {
     pub fn hear_all(&mut self, now: Timestamp) {
         self.live.keys().copied().collect::<Vec<_>>().into_iter().for_each(|id| self.heard(id, now));
     }
-    pub fn forget_held(&mut self) {
+    /// What is held of these groups is read anew; what other nodes decide about stays.
+    pub fn forget_held(&mut self, of: impl Fn(&DispatchGroup) -> bool) {
         for live in self.live.values_mut() {
-            live.held.clear();
-            live.session.held = 0;
+            live.held.retain(|_, hold| !of(&hold.dispatch_group));
+            live.count();
         }
+        self.elsewhere.values_mut().for_each(|e| e.held.clear());
     }
     /// Sessions that take work; one whose other end is gone takes none.
     fn takers(&self) -> impl Iterator<Item = &Live> {
@@ -88,9 +158,13 @@ impl Sessions {
     pub fn free(&self) -> usize {
         self.takers().map(|l| l.session.free()).sum()
     }
+    /// Some session of another node takes this.
+    pub fn is_wanted_elsewhere(&self, queue: &Name, action: &Name) -> bool {
+        self.elsewhere.values().any(|e| e.offer.queues.contains(queue) && e.offer.actions.contains(action))
+    }
     /// Every queue and action that some session takes.
     pub fn wanted(&self) -> HashSet<(Name, Name)> {
-        let offers = self.takers().map(|l| &l.session.offer);
+        let offers = self.takers().map(|l| &l.session.offer).chain(self.elsewhere.values().map(|e| &e.offer));
         offers
             .flat_map(|o| o.queues.iter().flat_map(|q| o.actions.iter().map(|a| (q.clone(), a.clone()))))
             .collect()

@@ -50,6 +50,10 @@ impl Ticks {
     pub fn continue_after(&mut self, last: i64) {
         self.last = self.last.max(last);
     }
+    /// Ticks of groups that went to another node end unrecorded.
+    pub fn keep(&mut self, mine: impl Fn(&DispatchGroup) -> bool) {
+        self.open.retain(|group, _| mine(group));
+    }
     /// The tick a group is in now; steps dispatched in it carry its id.
     pub fn current(&mut self, group: &DispatchGroup, now: Timestamp) -> i64 {
         if let Some(open) = self.open.get(group) {

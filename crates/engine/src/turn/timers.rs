@@ -3,7 +3,7 @@
 use model::{StepId, Timestamp, limits};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use store::{Result, Store};
+use store::{Lease, Result, Store};
 
 /// Due steps read at once.
 const PAGE: usize = 1_000;
@@ -29,14 +29,14 @@ impl Timers {
     pub fn restart(&mut self) {
         (self.read_to, self.complete_to) = (None, None);
     }
-    pub fn read_ahead(&mut self, store: &mut dyn Store, now: Timestamp) -> Result<()> {
+    pub fn read_ahead(&mut self, store: &mut dyn Store, lease: &Lease, now: Timestamp) -> Result<()> {
         let fresh = self.complete_to.is_some_and(|end| end > now + limits::TIMER_HORIZON / 2);
         if fresh || self.heap.len() >= PAGE {
             return Ok(());
         }
         let until = now + limits::TIMER_HORIZON;
         let from = self.read_to.or(self.complete_to.map(|end| (end, StepId::from_bytes([0xff; 16]))));
-        let page = store.due(from, until, PAGE)?;
+        let page = store.due(lease, from, until, PAGE)?;
         match page.last() {
             Some(last) if page.len() == PAGE => self.read_to = Some(*last),
             _ => {

@@ -50,11 +50,13 @@ fn own_table(database: &Database, n: usize) -> Result<(f64, f64)> {
         url: None,
         version: String::new(),
         machine: String::new(),
+        limited_to: Vec::new(),
+        standby: false,
         started_at: now,
         seen_at: now,
         ended_at: None,
     };
-    let lease = store.lease(&node, &groups, &groups)?;
+    let lease = store.lease(&node, &groups)?;
     let mut made: HashMap<DispatchGroup, Vec<Step>> = HashMap::new();
     let watch = Stopwatch::start();
     for _ in 0..n / BATCH {
@@ -164,6 +166,7 @@ fn drain(
             batch.claims.push(ClaimLog {
                 id: claim,
                 session,
+                dispatch_group: page[0].dispatch_group.clone(),
                 tick: 0,
                 at: now,
                 parked: false,

@@ -4,7 +4,6 @@ use crate::cli::Serve;
 use crate::config::Settings;
 use crate::{Local, LocalConfig, Unavailable};
 use anyhow::{Result, bail};
-use engine::EngineError;
 use model::limits;
 use server::Site;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,18 +11,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use stepfast::{Registry, register_builtin};
-use store::{Database, StoreError, SystemClock};
+use store::SystemClock;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 /// How long jobs may go on after a stop was asked for.
 const GRACE: Duration = Duration::from_secs(20);
-/// How often a node that stands by looks whether it is needed.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
     settings.limit_to(&args.groups)?;
     settings.port = args.port.unwrap_or(settings.port);
+    settings.engine.standby |= args.standby;
     settings.workers = args.workers.unwrap_or(settings.workers).min(limits::SESSION_CAPACITY_MAX);
     let running = Running::start(settings).await?;
     println!("listening on {}", running.url);
@@ -41,37 +39,6 @@ pub struct Running {
     site: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
-/// Open the database to decide for it. While another node does, wait: it may end, and then this one takes over.
-async fn stand_by(settings: &Settings, url: &str) -> Result<Local> {
-    let mut told = false;
-    loop {
-        let config = LocalConfig {
-            engine: settings.engine.clone(),
-            doing: "serve".into(),
-            url: Some(url.into()),
-            ..LocalConfig::default()
-        };
-        match Local::open(&settings.database, config) {
-            Err(EngineError::Unavailable(StoreError::Busy(who)))
-                if matches!(settings.database, Database::Postgres(_)) =>
-            {
-                if !told {
-                    eprintln!("standing by: {who}");
-                    told = true;
-                }
-            }
-            Err(EngineError::Unavailable(StoreError::Down(problem))) if told => {
-                eprintln!("standing by: the database does not answer: {problem}");
-            }
-            other => return Ok(other?),
-        }
-        tokio::select! {
-            () = tokio::time::sleep(LOOK_AGAIN) => {}
-            () = wait_for_stop() => bail!(Unavailable("stopped while standing by".into())),
-        }
-    }
-}
-
 impl Running {
     pub async fn start(settings: Settings) -> Result<Running> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
@@ -82,7 +49,13 @@ impl Running {
             }
         };
         let url = format!("http://{}", listener.local_addr()?);
-        let mut local = stand_by(&settings, &url).await?;
+        let config = LocalConfig {
+            engine: settings.engine.clone(),
+            doing: "serve".into(),
+            url: Some(url.clone()),
+            ..LocalConfig::default()
+        };
+        let mut local = Local::open(&settings.database, config)?;
         if settings.workers > 0 {
             let mut registry = Registry::default();
             register_builtin(&mut registry);

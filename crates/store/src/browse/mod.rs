@@ -93,7 +93,7 @@ impl Browse {
     }
 
     pub fn nodes(&self) -> Result<Vec<NodeRow>> {
-        let sql = "select id, host, pid, url, version, machine, started_at, seen_at, ended_at from nodes
+        let sql = "select id, host, pid, url, version, machine, started_at, seen_at, ended_at, limited_to, standby from nodes
                    order by started_at desc limit 100";
         self.sql().rows(sql, params![], |r| {
             Ok(NodeRow {
@@ -103,6 +103,8 @@ impl Browse {
                 url: r.get(3)?,
                 version: r.get(4)?,
                 machine: r.get(5)?,
+                limited_to: serde_json::from_str(r.text(9)?).unwrap_or_default(),
+                standby: r.get(10)?,
                 started_at: Timestamp(r.get(6)?),
                 seen_at: Timestamp(r.get(7)?),
                 ended_at: rows::time(r, 8)?,

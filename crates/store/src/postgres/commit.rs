@@ -22,6 +22,9 @@ const TRIES: usize = 5;
 const VERIFY: &str = "update dispatch_groups set commit_id = $2 where owner_id = $1
     returning dispatch_group, epoch, breaker, (select value from settings where name = 'breaker')";
 
+/// A node without a group leaves its stamp here, and is fenced by being on record.
+const VERIFY_NODE: &str = "update nodes set commit_id = $2 where id = $1 and ended_at is null returning id";
+
 pub struct Committer {
     config: Config,
     prepared: Option<Prepared>,
@@ -96,7 +99,10 @@ impl Committer {
         let prepared = self.prepared.as_ref().expect("it was just connected");
         let groups: Vec<&str> = batch.lease.groups.iter().map(|(group, _)| group.as_str()).collect();
         let text = "select commit_id from dispatch_groups where dispatch_group = any($1) for share";
-        let stamps = prepared.client.query(text, &[&groups]).await?;
+        let mut stamps = prepared.client.query(text, &[&groups]).await?;
+        let node = batch.lease.node.bytes().as_slice();
+        let text = "select commit_id from nodes where id = $1 for share";
+        stamps.extend(prepared.client.query(text, &[&node]).await?);
         if stamps.iter().any(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp)) {
             return Ok(());
         }
@@ -110,7 +116,8 @@ impl Committer {
             self.prepare(write.sql).await?;
         }
         let prepared = self.prepared.as_ref().expect("it was just connected");
-        let verify = prepared.prepare(VERIFY).await?;
+        let alone = batch.lease.groups.is_empty();
+        let verify = prepared.prepare(if alone { VERIFY_NODE } else { VERIFY }).await?;
         let client = &prepared.client;
         let columns: Vec<Vec<Vec<Param>>> = writes.iter().map(|write| transposed(&write.rows)).collect();
         let params: Vec<Vec<&(dyn ToSql + Sync)>> = columns
@@ -179,6 +186,10 @@ fn check(
 
 /// The leases are still ours, and the breaker still lets work out.
 fn verify(batch: &Batch, rows: &[tokio_postgres::Row]) -> Result<()> {
+    if batch.lease.groups.is_empty() {
+        let lost = || StoreError::Lost { what: "this node's place among the others".into() };
+        return rows.first().map(|_| ()).ok_or_else(lost);
+    }
     let mut owned = 0;
     for row in rows {
         let row: &Row = row as &dyn Cells;

@@ -1,92 +1,126 @@
-//! Leases among nodes that share a database: one is taken only when nobody who lives has it.
+//! Leases among nodes that share a database: each takes and gives what the spread makes its own to take and give.
 
 use crate::batch::NodeRow;
 use crate::leases::{check_groups, enter, forget_old, take};
 use crate::sql::{Access, Sql};
 use crate::{Lease, Result, StoreError, params};
-use model::{DispatchGroup, Timestamp};
+use model::{DispatchGroup, NodeId, Timestamp, limits};
+use rules::share::{Sharer, share};
 use std::path::Path;
 
-/// Take the groups under a new epoch, or say who has them.
-pub fn take_free(
-    sql: &dyn Sql,
-    node: &NodeRow,
-    groups: &[DispatchGroup],
-    all: &[DispatchGroup],
-    now: Timestamp,
-) -> Result<Lease> {
-    // One that stands by must not hold up the one that decides.
-    refuse_if_taken(sql, node, groups, now)?;
+/// Take what is free and should be this node's, give up what should be another's, and say what this node has then. No commit
+/// of this node may be on its way.
+pub fn shift(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Timestamp) -> Result<Lease> {
     sql.transaction(Access::Write, |sql| {
-        // Nodes that start together go one after the other.
+        // Nodes go one after the other.
         sql.execute("lock table dispatch_groups in share row exclusive mode", &[])?;
+        bury(sql, node, now)?;
+        refuse_other_groups(sql, node, all)?;
         check_groups(sql, all)?;
-        refuse_if_taken(sql, node, groups, now)?;
         enter(sql, node, now)?;
+        let sharers = sharers(sql)?;
+        let held = held(sql, now)?;
+        let groups: Vec<_> = held.iter().map(|h| (h.group.clone(), h.owner)).collect();
+        let spread = share(&groups, &sharers);
         let mut lease = Lease { node: node.id, groups: Vec::new() };
-        for group in groups {
-            lease.groups.push((group.clone(), take(sql, node.id, group, now)?));
+        for Held { group, owner, epoch } in held {
+            let mine = spread.get(&group) == Some(&node.id);
+            match owner {
+                Some(owner) if owner == node.id && mine => lease.groups.push((group, epoch)),
+                Some(owner) if owner == node.id => give(sql, node.id, &group)?,
+                None if mine => {
+                    let epoch = take(sql, node.id, &group, now)?;
+                    lease.groups.push((group, epoch));
+                }
+                _ => {}
+            }
         }
-        bury(sql, now)?;
         forget_old(sql, now)?;
         Ok(lease)
     })
 }
 
-fn refuse_if_taken(sql: &dyn Sql, node: &NodeRow, groups: &[DispatchGroup], now: Timestamp) -> Result<()> {
-    let wanted = |owner: &Owner| groups.iter().any(|g| g.as_str() == owner.group) && !is_gone(owner, node);
-    match owners(sql, node, now)?.into_iter().find(wanted) {
-        None => Ok(()),
-        Some(Owner { group, host, url, .. }) => Err(StoreError::Busy(format!(
-            "dispatch group `{group}` belongs to the node on {host}{}; this node stands by",
-            url.map(|u| format!(" at {u}")).unwrap_or_default()
-        ))),
-    }
+struct Held {
+    group: DispatchGroup,
+    /// A node that lives and whose lease has not run out.
+    owner: Option<NodeId>,
+    epoch: u64,
 }
 
-/// Who has the lease of a group.
-struct Owner {
-    group: String,
-    host: String,
-    pid: u32,
-    url: Option<String>,
-    machine: String,
-}
-
-/// Other nodes whose leases have not run out.
-fn owners(sql: &dyn Sql, node: &NodeRow, now: Timestamp) -> Result<Vec<Owner>> {
-    let text = "select g.dispatch_group, n.host, n.pid, n.url, n.machine from dispatch_groups g
-                  join nodes n on n.id = g.owner_id
-                 where g.owner_id <> $1 and g.lease_ends_at > $2 order by g.ordinal";
-    sql.rows(text, params![node.id, now], |row| {
-        Ok(Owner {
-            group: row.get(0)?,
-            host: row.get(1)?,
-            pid: row.get(2)?,
-            url: row.get(3)?,
-            machine: row.get(4)?,
+fn held(sql: &dyn Sql, now: Timestamp) -> Result<Vec<Held>> {
+    let text = "select g.dispatch_group, n.id, g.epoch from dispatch_groups g
+                  left join nodes n on n.id = g.owner_id and n.ended_at is null and g.lease_ends_at > $1
+                 order by g.ordinal";
+    sql.rows(text, params![now], |row| {
+        Ok(Held {
+            group: DispatchGroup::new(row.text(0)?),
+            owner: row.get::<Option<[u8; 16]>>(1)?.map(NodeId::from_bytes),
+            epoch: row.get(2)?,
         })
     })
 }
 
-/// A process of this very boot and view that does not exist any more: its lease need not be waited for.
-fn is_gone(owner: &Owner, node: &NodeRow) -> bool {
-    let here = !node.machine.is_empty() && owner.machine == node.machine;
-    here && owner.pid != node.pid && !Path::new(&format!("/proc/{}", owner.pid)).exists()
+fn sharers(sql: &dyn Sql) -> Result<Vec<Sharer>> {
+    let text = "select id, limited_to, standby from nodes where ended_at is null";
+    sql.rows(text, params![], |row| {
+        let limited_to = row.text(1)?;
+        Ok(Sharer {
+            node: NodeId::from_bytes(row.get(0)?),
+            limited_to: serde_json::from_str(limited_to).map_err(|_| StoreError::Corrupt {
+                table: "nodes",
+                column: "limited_to",
+                value: limited_to.into(),
+            })?,
+            standby: row.get(2)?,
+        })
+    })
 }
 
-/// Nodes that have no group left have ended, and their sessions with them.
-fn bury(sql: &dyn Sql, now: Timestamp) -> Result<()> {
-    sql.execute(
-        "update nodes set ended_at = $1
-          where ended_at is null
-            and not exists (select 1 from dispatch_groups g where g.owner_id = nodes.id)",
-        params![now],
-    )?;
-    sql.execute(
-        "update sessions set ended_at = $1
-          where ended_at is null and node_id in (select id from nodes where ended_at is not null)",
-        params![now],
-    )?;
+fn give(sql: &dyn Sql, node: NodeId, group: &DispatchGroup) -> Result<()> {
+    let text =
+        "update dispatch_groups set owner_id = null, lease_ends_at = null, owned_since = null, ready = '[]'
+                 where dispatch_group = $1 and owner_id = $2";
+    sql.execute(text, params![group.as_str(), node])?;
+    Ok(())
+}
+
+/// The list of groups changes only while no other node works with the old one.
+fn refuse_other_groups(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup]) -> Result<()> {
+    let known: Vec<String> =
+        sql.rows("select dispatch_group from dispatch_groups order by ordinal", &[], |r| r.get(0))?;
+    let same = known.len() == all.len() && all.iter().all(|g| known.iter().any(|k| k == g.as_str()));
+    let text = "select host from nodes where ended_at is null and id <> $1 limit 1";
+    let other: Option<String> = sql.first(text, params![node.id], |row| row.get(0))?;
+    match other {
+        Some(host) if !known.is_empty() && !same => Err(StoreError::Refused(format!(
+            "the dispatch groups of this configuration are not those of the database ({}), and the node on {host} works with them; \
+             write the same list, or stop every node to change it",
+            known.join(", ")
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A process of this very boot and view that does not exist any more: its lease need not be waited for.
+pub fn is_gone(machine: &str, pid: u32, node: &NodeRow) -> bool {
+    let here = !node.machine.is_empty() && machine == node.machine;
+    here && pid != node.pid && !Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Nodes that were not heard of for as long as a lease lasts have ended, and their sessions with them.
+fn bury(sql: &dyn Sql, node: &NodeRow, now: Timestamp) -> Result<()> {
+    let text = "select id, machine, pid, seen_at from nodes where ended_at is null and id <> $1";
+    let others = sql.rows(text, params![node.id], |row| {
+        let gone = is_gone(row.text(1)?, row.get(2)?, node);
+        let silent = Timestamp(row.get(3)?) + limits::GROUP_LEASE <= now;
+        Ok((NodeId::from_bytes(row.get(0)?), gone || silent))
+    })?;
+    for (id, dead) in others {
+        if dead {
+            sql.execute("update nodes set ended_at = $2 where id = $1", params![id, now])?;
+            let sessions = "update sessions set ended_at = $2 where node_id = $1 and ended_at is null";
+            sql.execute(sessions, params![id, now])?;
+        }
+    }
     Ok(())
 }

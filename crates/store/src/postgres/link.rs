@@ -5,6 +5,7 @@
 
 use crate::sql::{Access, Cell, Cells, Param, Row, Sql};
 use crate::{Result, StoreError};
+use futures_util::StreamExt;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
@@ -68,6 +69,37 @@ pub async fn connect(config: &Config) -> Result<Client> {
         }
     });
     Ok(client)
+}
+
+/// What a listening connection hears; it ends with the connection.
+pub struct Heard {
+    texts: tokio::sync::mpsc::UnboundedReceiver<String>,
+    /// Listening ends when the client goes.
+    _client: Client,
+}
+
+impl Heard {
+    pub async fn next(&mut self) -> Option<String> {
+        self.texts.recv().await
+    }
+}
+
+/// A connection that only listens.
+pub async fn connect_listening(config: &Config, channel: &str) -> Result<Heard> {
+    let (client, mut connection) = config.connect(NoTls).await?;
+    let (send, texts) = tokio::sync::mpsc::unbounded_channel();
+    spawn(async move {
+        let mut messages = futures_util::stream::poll_fn(|cx| connection.poll_message(cx));
+        while let Some(Ok(message)) = messages.next().await {
+            if let tokio_postgres::AsyncMessage::Notification(told) = message
+                && send.send(told.payload().to_string()).is_err()
+            {
+                return;
+            }
+        }
+    });
+    client.batch_execute(&format!("listen {channel}")).await?;
+    Ok(Heard { texts, _client: client })
 }
 
 impl From<tokio_postgres::Error> for StoreError {

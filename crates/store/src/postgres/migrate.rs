@@ -6,8 +6,10 @@ use crate::sql::{Access, Sql};
 use crate::{Result, params};
 use model::Timestamp;
 
-const MIGRATIONS: [(&str, &str); 1] =
-    [("0001_steps", include_str!("../../sql/postgres/migrations/0001_steps.sql"))];
+const MIGRATIONS: [(&str, &str); 2] = [
+    ("0001_steps", include_str!("../../sql/postgres/migrations/0001_steps.sql")),
+    ("0002_nodes", include_str!("../../sql/postgres/migrations/0002_nodes.sql")),
+];
 
 /// Any number that is not likely to be somebody else's.
 const LOCK: i64 = 0x5374_6570_6661_7374;

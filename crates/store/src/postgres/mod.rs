@@ -5,6 +5,8 @@ mod clock;
 mod commit;
 mod leases;
 mod link;
+mod listen;
+mod look;
 mod migrate;
 mod scratch;
 mod store;

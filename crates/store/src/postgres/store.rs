@@ -2,21 +2,24 @@
 
 use super::clock::{SERVER_NOW, ServerClock};
 use super::commit::Committer;
-use super::leases::take_free;
+use super::leases::shift;
 use super::link::{self, Link};
+use super::listen::Bell;
+use super::look::look;
 use super::migrate::migrate;
 use super::writer::Writer;
 use crate::batch::NodeRow;
 use crate::sql::{Access, Sql};
 use crate::{
-    Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, leases, reads,
-    retention,
+    Batch, Clock, Done, Found, Lease, Listen, Look, Result, Retained, Retention, Store, StoreError, Wake,
+    WakeUp, leases, params, reads, retention,
 };
-use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
+use model::{Block, BlockId, DispatchGroup, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
 use std::sync::Arc;
 
 pub struct PostgresStore {
+    url: String,
     link: Link,
     clock: Arc<dyn Clock>,
     /// Compared with the server's now and then; a test brings its own clock.
@@ -32,7 +35,8 @@ impl PostgresStore {
         let server = clock.is_none().then(Arc::<ServerClock>::default);
         let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
         let writer = Writer::start(Committer::new(link::config(url)?));
-        let store = PostgresStore { link, clock, server, writer, retained_to: Default::default() };
+        let store =
+            PostgresStore { url: url.into(), link, clock, server, writer, retained_to: Default::default() };
         store.compare_clocks()?;
         migrate(&store.link, store.clock.now())?;
         Ok(store)
@@ -66,19 +70,63 @@ impl Store for PostgresStore {
         self.clock.now()
     }
 
-    fn lease(&mut self, node: &NodeRow, groups: &[DispatchGroup], all: &[DispatchGroup]) -> Result<Lease> {
+    fn lease(&mut self, node: &NodeRow, all: &[DispatchGroup]) -> Result<Lease> {
         self.compare_clocks()?;
-        take_free(self.reader(), node, groups, all, self.now())
+        let lease = shift(self.reader(), node, all, self.now())?;
+        self.writer.wake(vec![Wake::Everybody]);
+        Ok(lease)
     }
 
-    fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease> {
-        let groups: Vec<DispatchGroup> = lease.groups.iter().map(|(group, _)| group.clone()).collect();
-        self.lease(node, &groups, all)
+    fn lease_again(&mut self, node: &NodeRow, _: &Lease, all: &[DispatchGroup]) -> Result<Lease> {
+        self.lease(node, all)
+    }
+
+    fn look(&mut self, node: &NodeRow, lease: &Lease) -> Result<Look> {
+        look(self.reader(), node, lease, &*self.clock, self.server.as_deref())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn withdraw(&mut self, signals: &[SignalId]) -> Result<Vec<SignalId>> {
+        let text = "delete from signals where id = $1 and answered_at is null";
+        let mut withdrawn = Vec::new();
+        for id in signals {
+            if self.reader().execute(text, params![*id])? == 1 {
+                withdrawn.push(*id);
+            }
+        }
+        Ok(withdrawn)
+    }
+
+    fn listen(&mut self, listen: &Listen, wake: WakeUp) {
+        let url = match listen {
+            Listen::Off => return,
+            Listen::On => &self.url,
+            Listen::At(url) => url,
+        };
+        match link::config(url) {
+            Ok(config) => self.writer.wake_through(Bell::start(config, wake)),
+            Err(problem) => tracing::warn!(%problem, "nodes do not wake each other"),
+        }
+    }
+
+    fn hears(&self) -> bool {
+        self.writer.hears()
+    }
+
+    fn take_roots(&mut self, n: usize) -> Result<Vec<u64>> {
+        let text = "select nextval('roots') from generate_series(1, $1)";
+        self.reader().rows(text, params![n], |row| row.get(0))
     }
 
     fn recover(&mut self, lease: &Lease) -> Result<Found> {
         self.compare_clocks()?;
-        self.reader().transaction(Access::Read, |sql| reads::recover(sql, lease))
+        let found = self.reader().transaction(Access::Read, |sql| reads::recover(sql, lease))?;
+        // Numbers that no other node gives, and higher than any before.
+        let range: i64 = self.reader().value("select nextval('ranges')", params![])?;
+        Ok(Found { last_tick: range << 32, last_claim: range << 32, ..found })
     }
 
     fn reader(&self) -> &dyn Sql {
@@ -99,14 +147,15 @@ impl Store for PostgresStore {
     }
 
     fn release(&mut self, lease: &Lease) -> Result<()> {
-        leases::release(self.reader(), lease, self.now())
+        leases::release(self.reader(), lease, self.now())?;
+        self.writer.wake(vec![Wake::Everybody]);
+        Ok(())
     }
 
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
         if dry_run {
             return retention::preview(self.reader(), what);
         }
-        // Nothing is decided meanwhile: a tree that is settled stays so.
         self.writer.flush();
         let (page, next) = retention::run(self.reader(), what, self.retained_to.get())?;
         self.retained_to.set(next);

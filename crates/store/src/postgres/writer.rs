@@ -5,7 +5,9 @@
 
 use super::commit::Committer;
 use super::link::spawn;
-use crate::{Batch, Done, StoreError};
+use super::listen::Bell;
+use crate::{Batch, Done, StoreError, Wake};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 
 enum Order {
@@ -22,13 +24,26 @@ enum Order {
 pub struct Writer {
     orders: mpsc::UnboundedSender<Order>,
     generation: u64,
+    bell: Arc<OnceLock<Bell>>,
 }
 
 impl Writer {
     pub fn start(committer: Committer) -> Writer {
         let (orders, inbox) = mpsc::unbounded_channel();
-        spawn(run(committer, inbox));
-        Writer { orders, generation: 0 }
+        let bell: Arc<OnceLock<Bell>> = Arc::default();
+        spawn(run(committer, inbox, bell.clone()));
+        Writer { orders, generation: 0, bell }
+    }
+    /// From now on other nodes are woken when something for them is durable.
+    pub fn wake_through(&self, bell: Bell) {
+        // Only the first one counts.
+        let _ = self.bell.set(bell);
+    }
+    pub fn hears(&self) -> bool {
+        self.bell.get().is_some_and(Bell::hears)
+    }
+    pub fn wake(&self, wake: Vec<Wake>) {
+        self.bell.get().inspect(|bell| bell.ring(wake));
     }
     pub fn commit(&self, batch: Batch, done: Done) {
         let order = Order::Commit { batch: Box::new(batch), generation: self.generation, done };
@@ -51,7 +66,7 @@ impl Writer {
     }
 }
 
-async fn run(mut committer: Committer, mut inbox: mpsc::UnboundedReceiver<Order>) {
+async fn run(mut committer: Committer, mut inbox: mpsc::UnboundedReceiver<Order>, bell: Arc<OnceLock<Bell>>) {
     let mut generation = 0;
     let mut failed = false;
     while let Some(order) = inbox.recv().await {
@@ -59,9 +74,12 @@ async fn run(mut committer: Committer, mut inbox: mpsc::UnboundedReceiver<Order>
             Order::Commit { generation: of, done, .. } if failed || of != generation => {
                 done(Err(StoreError::Lost { what: "the turn before this one".into() }));
             }
-            Order::Commit { batch, done, .. } => {
+            Order::Commit { mut batch, done, .. } => {
                 let outcome = committer.commit(&batch).await;
                 failed = outcome.is_err();
+                if let (Ok(()), Some(bell)) = (&outcome, bell.get()) {
+                    bell.ring(std::mem::take(&mut batch.wake));
+                }
                 done(outcome);
             }
             Order::Flush(done) => {

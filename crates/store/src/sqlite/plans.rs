@@ -31,6 +31,9 @@ fn every_statement_prepares_and_names_its_parameters_in_order() {
         INSERT_AUDIT,
         OPEN_ALERT,
         CLOSE_ALERT,
+        INSERT_SIGNAL,
+        ANSWER_SIGNAL,
+        DELETE_SIGNAL,
         PUT_SESSION,
         PUT_SETTING,
         WRITE_GROUP,
@@ -40,7 +43,7 @@ fn every_statement_prepares_and_names_its_parameters_in_order() {
         READY_ROOTS,
         UNSETTLED_CHILDREN,
         AT_INDEX,
-        DUE,
+        &due(10),
         OLDEST_READY,
         OLDEST_PENDING,
     ] {
@@ -65,7 +68,7 @@ fn what_waits_is_found_without_reading_history() {
         (OLDEST_PENDING, "steps_ready"),
         (UNSETTLED_CHILDREN, "steps_block"),
         (AT_INDEX, "steps_block"),
-        (DUE, "steps_wake"),
+        (&due(10), "steps_wake"),
     ] {
         let mut statement = connection.prepare(&format!("explain query plan {}", with_columns(sql))).unwrap();
         let mut found = statement.raw_query();

@@ -6,7 +6,7 @@ use crate::batch::NodeRow;
 use crate::sql::Sql;
 use crate::{
     Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, leases, reads,
-    retention,
+    retention, settings,
 };
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -20,6 +20,9 @@ pub struct SqliteStore {
     reader: Connection,
     writer: Writer,
     lock: Lock,
+    /// Places of the round that were given away, and how many of them are on record.
+    roots: u64,
+    roots_stored: u64,
     /// How far the last page of retention came.
     retained_to: std::cell::Cell<retention::Cursor>,
 }
@@ -41,6 +44,8 @@ impl SqliteStore {
             reader,
             writer: Writer::start(connection),
             lock,
+            roots: 0,
+            roots_stored: 0,
             retained_to: Default::default(),
         })
     }
@@ -83,10 +88,9 @@ impl Store for SqliteStore {
     }
 
     /// The file lock says that every other owner is dead.
-    fn lease(&mut self, node: &NodeRow, groups: &[DispatchGroup], all: &[DispatchGroup]) -> Result<Lease> {
-        let (node, groups, all) = (node.clone(), groups.to_vec(), all.to_vec());
-        let now = self.now();
-        self.writer.run(move |connection| leases::take_all(connection, &node, &groups, &all, now))
+    fn lease(&mut self, node: &NodeRow, all: &[DispatchGroup]) -> Result<Lease> {
+        let (node, all, now) = (node.clone(), all.to_vec(), self.now());
+        self.writer.run(move |connection| leases::take_all(connection, &node, &all, now))
     }
 
     /// The file lock is held, so nobody else can have it.
@@ -95,6 +99,9 @@ impl Store for SqliteStore {
     }
 
     fn recover(&mut self, lease: &Lease) -> Result<Found> {
+        let roots = settings::setting(&self.reader, "next_root")?.and_then(|n| n.parse().ok());
+        self.roots = roots.unwrap_or(0);
+        self.roots_stored = self.roots;
         reads::recover(&self.reader, lease)
     }
 
@@ -102,7 +109,17 @@ impl Store for SqliteStore {
         &self.reader
     }
 
-    fn commit(&mut self, batch: Batch, done: Done) {
+    fn take_roots(&mut self, n: usize) -> Result<Vec<u64>> {
+        let first = self.roots;
+        self.roots += n as u64;
+        Ok((first..self.roots).collect())
+    }
+
+    fn commit(&mut self, mut batch: Batch, done: Done) {
+        if self.roots != self.roots_stored {
+            self.roots_stored = self.roots;
+            batch.next_root = Some(self.roots);
+        }
         self.writer.commit(batch, done);
     }
 

@@ -59,12 +59,14 @@ impl World {
             url: None,
             version: "0".into(),
             machine: String::new(),
+            limited_to: Vec::new(),
+            standby: false,
             started_at: store.now(),
             seen_at: store.now(),
             ended_at: None,
         };
         let groups: Vec<DispatchGroup> = ["alpha", "beta"].iter().map(|g| DispatchGroup::new(g)).collect();
-        let lease = store.lease(&node, &groups, &groups).unwrap();
+        let lease = store.lease(&node, &groups).unwrap();
         let mut world = World {
             clock,
             session: SessionId::of(1),
@@ -205,6 +207,7 @@ impl World {
                 batch.claims.push(ClaimLog {
                     id,
                     session: self.session,
+                    dispatch_group: step.dispatch_group.clone(),
                     tick: 1,
                     at: now,
                     parked: false,

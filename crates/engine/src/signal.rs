@@ -1,0 +1,99 @@
+//! What nodes tell each other through the database, and how a caller gets the answer.
+//!
+//! Why    a dispatch group has one decider. Whatever another node is asked for and may not decide, it writes down for the
+//!        owner; the owner's commit holds the effects and the answer, and the caller waits for it.
+
+use crate::EngineError;
+use crate::request::Operation;
+use model::{
+    BlockId, Claim, DispatchGroup, Name, NewStep, Priority, Report, SessionId, SignalId, StepId, Timestamp,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use store::StoreError;
+use tokio::sync::oneshot;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signal {
+    /// New trees were stored here by somebody else.
+    Arrived(Arrived),
+    Create {
+        steps: Vec<NewStep>,
+    },
+    Reports {
+        reports: Vec<Report>,
+    },
+    Operate {
+        operation: Operation,
+    },
+    /// A session of another node has room for this many steps.
+    Pull {
+        session: SessionId,
+        places: usize,
+    },
+    /// A session of another node has lost these.
+    Lost {
+        session: SessionId,
+        steps: Vec<(StepId, u32)>,
+    },
+    /// A session of another node stops in good order.
+    GivenBack {
+        session: SessionId,
+        steps: Vec<(StepId, u32)>,
+    },
+    /// The owner took these from a session of this node.
+    Revoked {
+        session: SessionId,
+        steps: Vec<(StepId, u32)>,
+    },
+}
+
+/// Where to look for what arrived.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Arrived {
+    /// The first ready root of each queue and priority.
+    #[serde(default)]
+    pub roots: Vec<(Name, Priority, StepId)>,
+    /// Blocks that may have ready steps.
+    #[serde(default)]
+    pub blocks: Vec<BlockId>,
+    /// When the first of them is due, if one is due later.
+    #[serde(default)]
+    pub due: Option<Timestamp>,
+}
+
+/// What a session was given by the owner of another node, with the group of each step.
+pub type Pulled = Vec<(DispatchGroup, Claim)>;
+
+/// Who waits for an answer.
+pub enum Reply<T> {
+    Caller(oneshot::Sender<Result<T, EngineError>>),
+    /// Somebody on another node; the answer is written down with the turn.
+    Signal(SignalId),
+}
+
+impl<T> Reply<T> {
+    /// Answer a caller now. A signal that could not be dealt with stays where it is, and is looked at again.
+    pub fn send(self, answer: Result<T, EngineError>) {
+        if let Reply::Caller(caller) = self {
+            // A caller that went away has nobody to tell.
+            let _ = caller.send(answer);
+        }
+    }
+}
+
+/// An answer as it is written down.
+pub fn written<T: Serialize>(answer: &Result<T, EngineError>) -> String {
+    serde_json::to_string(answer).expect("an answer is plain data")
+}
+
+/// An answer as it was written down.
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, EngineError> {
+    let strange = |e: serde_json::Error| {
+        EngineError::Unavailable(StoreError::Refused(format!(
+            "the answer of another node is not understood: {e}"
+        )))
+    };
+    serde_json::from_str::<Result<T, EngineError>>(text).map_err(strange)?
+}

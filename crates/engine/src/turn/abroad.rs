@@ -1,0 +1,405 @@
+//! What a node does with groups that are not its own: it stores new trees there, and tells the owner everything else.
+//!
+//! Why    owners move, strangers append. Nobody but the owner writes a row that exists, so what an owner holds in memory stays
+//!        true, and no turn is lost to another node.
+
+use super::node::{Node, Turn};
+use super::peers::Then;
+use super::sessions::Hold;
+use crate::EngineError;
+use crate::request::{Handed, Reply};
+use crate::signal::{Arrived, Pulled, Signal, read};
+use model::{DispatchGroup, NewStep, NodeId, SessionId, SignalId, State, StepId, Timestamp};
+use rules::board::Board;
+use rules::creation::Plan;
+use rules::settle::{Mode, settle};
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use store::{Look, Result, SignalRow, SignalTo, Wake};
+use tracing::{error, info, warn};
+
+impl Node {
+    pub(super) fn owns(&self, group: &DispatchGroup) -> bool {
+        self.lease.groups.iter().any(|(g, _)| g == group)
+    }
+    /// Every group is this node's: nothing can be foreign.
+    pub(super) fn owns_all(&self) -> bool {
+        !self.peers.shared || self.lease.groups.len() == self.config.groups.len()
+    }
+    /// The group of a step that another node decides about.
+    pub(super) fn foreign_group(&mut self, id: StepId) -> Result<Option<DispatchGroup>> {
+        if self.owns_all() || self.board.step(id).is_some() {
+            return Ok(None);
+        }
+        let group = self.store.step(id)?.map(|s| s.dispatch_group);
+        Ok(group.filter(|g| !self.owns(g)))
+    }
+
+    /// Write something down for the owner of a group.
+    pub(super) fn tell(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal) -> SignalId {
+        let to = SignalTo::Group(group.clone());
+        turn.wake.insert(Wake::Group(group.clone()));
+        self.write_down(turn, to, signal)
+    }
+    fn write_down(&mut self, turn: &mut Turn, to: SignalTo, signal: &Signal) -> SignalId {
+        let id = SignalId::from_bytes(self.ids.row(self.board.now));
+        let body = serde_json::to_string(signal).expect("a signal is plain data");
+        turn.signals.push(SignalRow { id, to, from: None, body });
+        id
+    }
+    /// Ask the owner of a group, and wait for its answer.
+    pub(super) fn ask(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal, then: Then) {
+        let id = self.tell(turn, group, signal);
+        turn.signals.last_mut().expect("it was just written").from = Some(self.row.id);
+        self.peers.wait(id, group.clone(), then, self.board.now);
+    }
+    /// Ask the owner of a group for what a caller wants.
+    pub(super) fn forward<T: DeserializeOwned + Send + 'static>(
+        &mut self,
+        turn: &mut Turn,
+        group: &DispatchGroup,
+        signal: &Signal,
+        reply: Reply<T>,
+    ) {
+        if let Reply::Signal(_) = reply {
+            // It was meant for this node's groups, and one of its steps is not there: whoever asked looks anew.
+            return reply.send(Err(EngineError::Apart));
+        }
+        let tell = move |answer: std::result::Result<&str, EngineError>| reply.send(answer.and_then(read));
+        self.ask(turn, group, signal, Then::Tell(Box::new(tell)));
+    }
+
+    /// The group whose owner must create these steps, for they join rows of it.
+    pub(super) fn joins_abroad(
+        &mut self,
+        steps: &[NewStep],
+    ) -> Result<std::result::Result<Option<DispatchGroup>, EngineError>> {
+        if self.owns_all() {
+            return Ok(Ok(None));
+        }
+        let mut groups = BTreeSet::new();
+        for step in steps {
+            if let Some(parent) = step.parent_step_id {
+                let group = match self.board.step(parent) {
+                    Some(step) => Some(step.dispatch_group.clone()),
+                    None => self.store.step(parent)?.map(|s| s.dispatch_group),
+                };
+                groups.extend(group);
+            }
+            for id in [step.block_id, step.child_block_id].into_iter().flatten() {
+                let home = match self.board.block(id) {
+                    Some(block) => Some(block.home.clone()),
+                    None => self.store.block(id)?.map(|b| b.home),
+                };
+                groups.extend(home);
+            }
+        }
+        let owners: HashSet<Option<NodeId>> = groups
+            .iter()
+            .map(|g| if self.owns(g) { Some(self.row.id) } else { self.peers.owner_of(g) })
+            .collect();
+        let abroad = groups.iter().find(|g| !self.owns(g)).cloned();
+        Ok(match abroad {
+            Some(_) if owners.len() > 1 => Err(EngineError::Apart),
+            abroad => Ok(abroad),
+        })
+    }
+
+    /// Store new trees in groups of other nodes, and tell their owners where to look.
+    pub(super) fn settle_abroad(&mut self, turn: &mut Turn, plan: Plan) -> Result<()> {
+        if plan.steps.is_empty() {
+            return Ok(());
+        }
+        let mut board = Board::at(self.board.now);
+        plan.blocks.into_iter().for_each(|block| board.insert_block(block));
+        plan.steps.into_iter().for_each(|(step, detail)| board.insert_step(step, detail));
+        settle(&mut board, &mut *self.store, Mode::FixedPoint)?;
+        let changes = board.take_changes();
+        let mut arrivals: BTreeMap<DispatchGroup, Arrived> = BTreeMap::new();
+        for (step, _) in changes.steps.iter().filter(|(s, _)| s.state == State::Pending) {
+            let arrived = arrivals.entry(step.dispatch_group.clone()).or_default();
+            match (step.wake_at, step.place) {
+                (Some(at), _) => arrived.due = Some(arrived.due.map_or(at, |due| due.min(at))),
+                (None, None) => {
+                    let known = arrived.roots.iter().any(|(q, p, _)| *q == step.queue && *p == step.priority);
+                    if !known {
+                        arrived.roots.push((step.queue.clone(), step.priority, step.id));
+                    }
+                    self.peers.expect(&step.dispatch_group, &step.queue, &step.action);
+                }
+                (None, Some(_)) => {}
+            }
+        }
+        for (block, _) in &changes.blocks {
+            arrivals.entry(block.home.clone()).or_default().blocks.push(block.id);
+        }
+        for (group, arrived) in arrivals {
+            self.tell(turn, &group, &Signal::Arrived(arrived));
+        }
+        turn.abroad.push(changes);
+        Ok(())
+    }
+
+    /// Look at what the others left, and deal with it in this turn.
+    pub(super) fn look(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
+        for id in self.store.withdraw(&self.peers.overdue(now))? {
+            if let Some((then, problem)) = self.peers.give_up(id) {
+                self.answered(turn, then, Err(problem));
+            }
+        }
+        let mut look = self.store.look(&self.row, &self.lease)?;
+        self.peers.hears = self.store.hears();
+        self.peers.saw(&look, self.row.id, now);
+        let on_record = look.nodes.iter().any(|n| n.sharer.node == self.row.id);
+        self.peers.shift = !on_record || look.wants_shift(&self.row);
+        self.see_breakers(&look);
+        self.see_sessions(turn, &mut look)?;
+        for (id, answer) in std::mem::take(&mut look.answers) {
+            turn.heard.push(id);
+            if let Some(then) = self.peers.answered(id) {
+                self.answered(turn, then, Ok(&answer));
+            }
+        }
+        for signal in look.signals {
+            if self.peers.take(signal.id, self.turn_number) {
+                self.take_signal(turn, signal, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, turn: &mut Turn, then: Then, answer: std::result::Result<&str, EngineError>) {
+        match then {
+            Then::Tell(tell) => tell(answer),
+            Then::Reported { of, tell } => {
+                for (session, step) in of {
+                    if let Some(live) = self.sessions.get_mut(session) {
+                        live.reported.remove(&step);
+                    }
+                }
+                tell(answer);
+            }
+            Then::Pull { session, places, .. } => self.pulled(turn, session, places, answer.and_then(read)),
+        }
+    }
+
+    /// Somebody else may have switched a breaker.
+    fn see_breakers(&mut self, look: &Look) {
+        if self.switched_in > self.durable {
+            return;
+        }
+        self.breaker = look.breaker.clone();
+        for group in &look.groups {
+            self.group_breakers.insert(group.dispatch_group.clone(), group.breaker.clone());
+        }
+    }
+
+    /// What a session of another node held is lost with it.
+    fn see_sessions(&mut self, turn: &mut Turn, look: &mut Look) -> Result<()> {
+        let (gone, changed) = self.sessions.see(std::mem::take(&mut look.sessions));
+        for (session, elsewhere) in gone.into_iter().filter(|(_, e)| !e.held.is_empty()) {
+            warn!(%session, steps = elsewhere.held.len(), "a session of another node is gone");
+            let steps: Vec<(StepId, u32)> =
+                elsewhere.held.iter().map(|(id, attempt)| (*id, *attempt)).collect();
+            for (id, _) in &steps {
+                self.take_back(turn, session, *id)?;
+            }
+            self.revoke(turn, elsewhere.node, session, steps);
+        }
+        if changed {
+            self.want()?;
+        }
+        Ok(())
+    }
+
+    /// Tell another node that steps are no longer its session's.
+    pub(super) fn revoke(
+        &mut self,
+        turn: &mut Turn,
+        node: NodeId,
+        session: SessionId,
+        steps: Vec<(StepId, u32)>,
+    ) {
+        turn.wake.insert(Wake::Node(node));
+        self.write_down(turn, SignalTo::Node(node), &Signal::Revoked { session, steps });
+    }
+
+    fn take_signal(&mut self, turn: &mut Turn, row: SignalRow, now: Timestamp) -> Result<()> {
+        if let Some(from) = row.from {
+            turn.wake.insert(Wake::Node(from));
+        }
+        let signal = match serde_json::from_str(&row.body) {
+            Ok(signal) => signal,
+            Err(problem) => {
+                error!(signal = %row.id, %problem, "a signal is not understood and is dropped");
+                turn.acts.heard(row.id);
+                return Ok(());
+            }
+        };
+        match signal {
+            Signal::Create { steps } => return self.create(turn, steps, Reply::Signal(row.id), now),
+            Signal::Reports { reports } => return self.reports(turn, reports, Reply::Signal(row.id), now),
+            Signal::Operate { operation } => {
+                return self.operate(turn, operation, Reply::Signal(row.id), now);
+            }
+            Signal::Pull { session, places } => {
+                turn.pulls.push((row.id, session, places));
+                return Ok(());
+            }
+            Signal::Arrived(arrived) => {
+                if let SignalTo::Group(group) = &row.to {
+                    self.arrived(group, arrived, now)?;
+                }
+            }
+            Signal::Lost { session, steps } => {
+                for (id, attempt) in steps {
+                    if self.is_held_by(session, id, attempt)? {
+                        self.take_back(turn, session, id)?;
+                    }
+                }
+            }
+            Signal::GivenBack { session, steps } => {
+                for (id, attempt) in steps {
+                    if self.is_held_by(session, id, attempt)? {
+                        self.give_back(session, id)?;
+                    }
+                }
+            }
+            Signal::Revoked { session, steps } => {
+                for (id, attempt) in steps {
+                    self.sessions.took_back(session, id, Some(attempt));
+                }
+            }
+        }
+        turn.acts.heard(row.id);
+        Ok(())
+    }
+
+    fn is_held_by(&mut self, session: SessionId, id: StepId, attempt: u32) -> Result<bool> {
+        if self.foreign_group(id)?.is_some() {
+            return Ok(false);
+        }
+        let held = |s: &model::Step| s.is_held() && s.session == Some(session) && s.attempt == attempt;
+        Ok(self.bring(id)? && self.board.step(id).is_some_and(held))
+    }
+
+    fn arrived(&mut self, group: &DispatchGroup, arrived: Arrived, now: Timestamp) -> Result<()> {
+        for (queue, priority, id) in arrived.roots {
+            self.sources.arrived(group, &queue, priority, id);
+        }
+        for id in arrived.blocks {
+            if let Some(block) = self.block_or_load(id)? {
+                super::keep::openings(&block).into_iter().for_each(|opened| self.sources.open(opened, 0));
+            }
+        }
+        if arrived.due.is_some_and(|due| due <= now + 2 * model::limits::TIMER_HORIZON) {
+            self.timers.restart();
+        }
+        Ok(())
+    }
+
+    /// Another node's owner gave a session of this node work: it is durable there, so it can start.
+    fn pulled(
+        &mut self,
+        turn: &mut Turn,
+        session: SessionId,
+        places: usize,
+        answer: std::result::Result<Pulled, EngineError>,
+    ) {
+        let pulled = answer.unwrap_or_else(|problem| {
+            info!(%problem, "work was asked for and not given");
+            Vec::new()
+        });
+        let Some(live) = self.sessions.get_mut(session) else {
+            return self.hand_back(turn, session, pulled);
+        };
+        live.asked_in_vain(places);
+        if pulled.is_empty() {
+            return;
+        }
+        if live.leaving || live.hand.is_closed() {
+            return self.hand_back(turn, session, pulled);
+        }
+        live.handed += 1;
+        let (number, hand) = (live.handed, live.hand.clone());
+        let mut claims = Vec::with_capacity(pulled.len());
+        for (dispatch_group, claim) in pulled {
+            let hold = Hold { attempt: claim.attempt, number, dispatch_group };
+            self.sessions.gave(session, claim.step, hold);
+            claims.push(claim);
+        }
+        // A session that is gone loses its lease; its steps come back that way.
+        let _ = hand.send(Handed { number, claims });
+    }
+
+    fn hand_back(&mut self, turn: &mut Turn, session: SessionId, pulled: Pulled) {
+        let steps = pulled.into_iter().map(|(group, claim)| (group, (claim.step, claim.attempt))).collect();
+        self.tell_owners(turn, steps, |steps| Signal::GivenBack { session, steps });
+    }
+
+    /// Steps by the group of each: one signal to the owner of each group.
+    pub(super) fn tell_owners(
+        &mut self,
+        turn: &mut Turn,
+        steps: Vec<(DispatchGroup, (StepId, u32))>,
+        signal: impl Fn(Vec<(StepId, u32)>) -> Signal,
+    ) {
+        let mut by_group: BTreeMap<DispatchGroup, Vec<(StepId, u32)>> = BTreeMap::new();
+        for (group, step) in steps {
+            by_group.entry(group).or_default().push(step);
+        }
+        for (group, steps) in by_group {
+            self.tell(turn, &group, &signal(steps));
+        }
+    }
+
+    /// Ask owners elsewhere for work that they cannot place and a session here has room for.
+    pub(super) fn pull(&mut self, turn: &mut Turn) {
+        if self.peers.hints.is_empty() || self.closing {
+            return;
+        }
+        for session in self.sessions.open() {
+            let takes = |h: &super::peers::Hint| h.ready.iter().any(|(q, a)| session.takes(q, a));
+            let mut owners: BTreeMap<NodeId, DispatchGroup> = BTreeMap::new();
+            for hint in self.peers.hints.iter().filter(|h| takes(h)) {
+                if !self.peers.is_asked(session.id, hint.owner) {
+                    owners.entry(hint.owner).or_insert_with(|| hint.dispatch_group.clone());
+                }
+            }
+            let mut free = session.free();
+            let mut left = owners.len();
+            for (owner, group) in owners {
+                let places = free.div_ceil(left.max(1)).min(free);
+                (free, left) = (free - places, left - 1);
+                if places == 0 {
+                    break;
+                }
+                let session = session.id;
+                self.ask(
+                    turn,
+                    &group,
+                    &Signal::Pull { session, places },
+                    Then::Pull { session, places, owner },
+                );
+                self.sessions.get_mut(session).into_iter().for_each(|live| live.ask(places));
+            }
+        }
+        // Whether there is more, the next look tells.
+        self.peers.hints.clear();
+    }
+
+    /// Give up or take groups, as the spread has it: nothing of this node is on its way, and everything is read anew.
+    pub(super) fn shift(&mut self) -> Result<()> {
+        let before = self.lease.groups.clone();
+        self.lease = self.store.lease_again(&self.row, &self.lease, &self.config.groups)?;
+        self.peers.shift = false;
+        self.enter_sessions = true;
+        if self.lease.groups != before {
+            let groups: Vec<&str> = self.lease.groups.iter().map(|(g, _)| g.as_str()).collect();
+            info!(groups = groups.join(" "), "the dispatch groups of this node changed");
+            self.recover()?;
+            self.again();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! The other nodes, as this one last saw them: what it asked of them, what they can give, and when to look again.
+
+use crate::EngineError;
+use model::{DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp};
+use std::collections::HashMap;
+use std::time::Duration;
+use store::{Look, StoreError};
+
+/// Looks while nothing happens: others wake this node when there is something.
+const LOOK_IDLE: Duration = Duration::from_secs(6);
+/// Looks while nothing happens and nobody can wake this node.
+const LOOK_DEAF: Duration = Duration::from_millis(1_000);
+/// Looks while an answer is awaited or signals come in.
+const LOOK_BUSY: Duration = Duration::from_millis(20);
+/// How long signals are expected after the last one.
+const BUSY_FOR: Duration = Duration::from_millis(500);
+/// An answer nobody gave is no longer waited for.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Places for which work was asked elsewhere are used otherwise after this.
+const PULL_MAX: Duration = Duration::from_secs(2);
+
+pub type Tell = Box<dyn FnOnce(Result<&str, EngineError>) + Send>;
+
+/// What is to be done with an answer.
+pub enum Then {
+    /// Somebody waits for it.
+    Tell(Tell),
+    /// A worker waits to hear that its reports were applied.
+    Reported { of: Vec<(SessionId, StepId)>, tell: Tell },
+    /// A session asked for work.
+    Pull { session: SessionId, places: usize, owner: NodeId },
+}
+
+pub struct Waiting {
+    pub then: Then,
+    dispatch_group: DispatchGroup,
+    since: Timestamp,
+}
+
+/// Ready work of another node's group that it cannot place itself.
+pub struct Hint {
+    pub dispatch_group: DispatchGroup,
+    pub owner: NodeId,
+    pub ready: Vec<(Name, Name)>,
+}
+
+#[derive(Default)]
+pub struct Peers {
+    /// There may be others.
+    pub shared: bool,
+    /// Others can wake this node.
+    pub hears: bool,
+    /// The groups should be spread otherwise, and a part of that is this node's to do.
+    pub shift: bool,
+    pub hints: Vec<Hint>,
+    owners: HashMap<DispatchGroup, NodeId>,
+    waiting: HashMap<SignalId, Waiting>,
+    /// Signals dealt with in turns that are not durable yet.
+    taken: HashMap<SignalId, u64>,
+    looked_at: Timestamp,
+    busy_until: Timestamp,
+    /// When another node or session is gone, unless it is heard of before.
+    next_end: Option<Timestamp>,
+    woken: bool,
+}
+
+impl Peers {
+    pub fn new(shared: bool) -> Peers {
+        Peers { shared, ..Peers::default() }
+    }
+    pub fn wake(&mut self) {
+        self.woken = true;
+    }
+    pub fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
+        if !self.shared {
+            return None;
+        }
+        let every = match () {
+            () if self.woken => return Some(now),
+            () if !self.waiting.is_empty() || now < self.busy_until => LOOK_BUSY,
+            () if self.hears => LOOK_IDLE,
+            () => LOOK_DEAF,
+        };
+        let next = self.looked_at + every;
+        Some(self.next_end.map_or(next, |end| next.min(end.max(self.looked_at + LOOK_DEAF))))
+    }
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.next_look(now).is_some_and(|at| at <= now)
+    }
+    pub fn saw(&mut self, look: &Look, node: NodeId, now: Timestamp) {
+        (self.woken, self.looked_at) = (false, now);
+        self.next_end = look.next_end(node);
+        if !look.signals.is_empty() {
+            self.busy_until = now + BUSY_FOR;
+        }
+        let other = |owner: &NodeId| *owner != node;
+        self.owners = look
+            .groups
+            .iter()
+            .filter_map(|g| Some((g.dispatch_group.clone(), g.owner.filter(other)?)))
+            .collect();
+        self.hints = look
+            .groups
+            .iter()
+            .filter(|g| !g.ready.is_empty())
+            .filter_map(|g| {
+                let owner = g.owner.filter(other)?;
+                Some(Hint { dispatch_group: g.dispatch_group.clone(), owner, ready: g.ready.clone() })
+            })
+            .collect();
+    }
+    pub fn owner_of(&self, group: &DispatchGroup) -> Option<NodeId> {
+        self.owners.get(group).copied()
+    }
+    /// This node put something into another's group, which will be ready there.
+    pub fn expect(&mut self, group: &DispatchGroup, queue: &Name, action: &Name) {
+        let Some(owner) = self.owner_of(group) else { return };
+        let (dispatch_group, pair) = (group.clone(), (queue.clone(), action.clone()));
+        match self.hints.iter_mut().find(|h| h.dispatch_group == *group) {
+            Some(hint) if hint.ready.contains(&pair) => {}
+            Some(hint) => hint.ready.push(pair),
+            None => self.hints.push(Hint { dispatch_group, owner, ready: vec![pair] }),
+        }
+    }
+    pub fn wait(&mut self, signal: SignalId, dispatch_group: DispatchGroup, then: Then, now: Timestamp) {
+        self.waiting.insert(signal, Waiting { then, dispatch_group, since: now });
+    }
+    pub fn answered(&mut self, signal: SignalId) -> Option<Then> {
+        self.waiting.remove(&signal).map(|w| w.then)
+    }
+    pub fn is_asked(&self, session: SessionId, owner: NodeId) -> bool {
+        self.waiting.values().any(|w| match &w.then {
+            Then::Pull { session: s, owner: o, .. } => *s == session && *o == owner,
+            Then::Tell(_) | Then::Reported { .. } => false,
+        })
+    }
+    /// Signals whose answer did not come in time.
+    pub fn overdue(&self, now: Timestamp) -> Vec<SignalId> {
+        let max = |w: &Waiting| match w.then {
+            Then::Tell(_) | Then::Reported { .. } => ANSWER_MAX,
+            Then::Pull { .. } => PULL_MAX,
+        };
+        self.waiting.iter().filter(|(_, w)| now.since(w.since) >= max(w)).map(|(id, _)| *id).collect()
+    }
+    /// It was taken back before anybody dealt with it, and what to tell whoever waits.
+    pub fn give_up(&mut self, signal: SignalId) -> Option<(Then, EngineError)> {
+        let Waiting { then, dispatch_group, .. } = self.waiting.remove(&signal)?;
+        let problem = format!("no node decides for dispatch group `{dispatch_group}` now; try again");
+        Some((then, EngineError::Unavailable(StoreError::Down(problem))))
+    }
+    /// True the first time.
+    pub fn take(&mut self, signal: SignalId, turn: u64) -> bool {
+        self.taken.insert(signal, turn).is_none()
+    }
+    pub fn durable(&mut self, turn: u64) {
+        self.taken.retain(|_, in_turn| *in_turn > turn);
+    }
+    /// Nothing of what was taken in was stored.
+    pub fn forget_taken(&mut self) {
+        self.taken.clear();
+    }
+}

@@ -1,0 +1,3 @@
+-- A signal nobody waits for any more.
+delete from signals
+ where id = $1
