@@ -47,6 +47,8 @@ pub const SESSION_LEASE: Duration = Duration::from_secs(15);
 pub const GROUP_LEASE: Duration = Duration::from_secs(15);
 /// How often leases are renewed while nothing else is written.
 pub const RENEW_EVERY: Duration = Duration::from_secs(6);
+/// How far the clocks of two nodes may be apart, both following the same server.
+pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(1);
 /// How far ahead due times are held in memory.
 pub const TIMER_HORIZON: Duration = Duration::from_secs(60);
 /// A dispatch group that neither ends a step nor is idle for this long is told.

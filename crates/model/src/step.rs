@@ -100,6 +100,11 @@ impl Step {
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.wake_at.is_none_or(|at| at <= now)
     }
+    /// The latest instant the row tells of.
+    pub fn latest(&self) -> Timestamp {
+        let later = [self.dispatched_at, self.started_at, self.completed_at];
+        later.into_iter().flatten().fold(self.created_at, Timestamp::max)
+    }
     /// Held by a worker right now.
     pub fn is_held(&self) -> bool {
         self.state.is_in_flight() && !self.parked

@@ -95,6 +95,11 @@ impl Board {
     /// Bring in a row as the store has it; what is already in hand is newer and stays.
     pub fn load_step(&mut self, step: Step) {
         let id = step.id;
+        // Nodes agree on the time only almost: what is decided about a row is not before what the row says.
+        let latest = step.latest();
+        if latest <= self.now + limits::CLOCK_SKEW_MAX {
+            self.now = self.now.max(latest);
+        }
         if !self.steps.contains_key(&id) {
             self.adopt(step, None);
         }

@@ -107,16 +107,16 @@ planted! {
     i1_held_by_nobody: "I1", "update steps set session_id = null where id = {held}";
     i1_held_and_never_claimed: "I1", "update steps set attempt = 0 where id = {held}";
     i1_claimed_twice_in_the_log: "I1",
-        "insert into claims select 99, session_id, tick_id, claimed_at, parked, pairs from claims";
+        "insert into claims select 99, session_id, tick_id, claimed_at, parked, pairs, dispatch_group from claims";
     i1_claimed_in_the_log_and_ended_in_the_row: "I1",
         "update steps set state = 'skipped', completed_at = created_at where id = {logged}";
     i1_held_by_the_row_and_by_another_in_the_log: "I1",
-        "insert into claims values (99, x'00000000000000000000000000000002', 1, 1, 0, json_array(lower(hex({held})) || ':1'))";
+        "insert into claims values (99, x'00000000000000000000000000000002', 1, 1, 0, json_array(lower(hex({held})) || ':1'), 'alpha')";
     i1_waits_twice_in_the_log: "I1",
-        "insert into claims select 99, session_id, tick_id, claimed_at, 1, pairs from claims where id = (select max(id) from claims);
-         insert into claims select 100, session_id, tick_id, claimed_at, 1, pairs from claims where id = 99";
+        "insert into claims select 99, session_id, tick_id, claimed_at, 1, pairs, dispatch_group from claims where id = (select max(id) from claims);
+         insert into claims select 100, session_id, tick_id, claimed_at, 1, pairs, dispatch_group from claims where id = 99";
     i1_waits_in_the_log_and_held_by_its_row: "I1",
-        "insert into claims values (99, x'00000000000000000000000000000001', 1, 1, 1, json_array(lower(hex({held})) || ':1'))";
+        "insert into claims values (99, x'00000000000000000000000000000001', 1, 1, 1, json_array(lower(hex({held})) || ':1'), 'alpha')";
     i1_an_attempt_was_started_out_of_turn: "I1",
         "update events set attempt = 5 where entity_id = {done} and event = 'started'";
     i2_an_old_attempt_ended_the_step: "I2",
@@ -223,7 +223,7 @@ planted! {
     s2_a_tally_is_wrong: "S2", "update tallies set n = n + 1 where state = 'completed'";
     s2_a_tally_is_missing: "S2", "delete from tallies where state = 'running'";
     s3_a_claim_of_no_step: "S3",
-        "insert into claims select 99, session_id, 1, 1, 0, '[\"00000000000000000000000000ffffff:1\"]' from claims";
+        "insert into claims select 99, session_id, 1, 1, 0, '[\"00000000000000000000000000ffffff:1\"]', 'alpha' from claims";
     s3_a_claim_that_cannot_be_read: "S3", "update claims set pairs = '[7]'";
     s3_a_claim_of_no_session: "S3", "update claims set session_id = zeroblob(16)";
     s5_a_reason_of_nobody: "S5", "update steps set reason = 'because' where id = {ready}";

@@ -112,7 +112,7 @@ fn a_tree_in_the_claim_log_stays() {
     world.claim("busy");
     world.run("done", complete());
     // The log still names a step whose row has ended.
-    world.sql("insert into claims values (77, x'00000000000000000000000000000001', 1, 1, 0, json_array(lower(hex({done})) || ':1'))");
+    world.sql("insert into claims values (77, x'00000000000000000000000000000001', 1, 1, 0, json_array(lower(hex({done})) || ':1'), 'alpha')");
     world.wait(HOUR);
     assert_eq!(archive(&world), taken(0, 0, 0));
     assert_eq!(purge(&world, false), taken(0, 0, 0));

@@ -30,6 +30,7 @@ impl Node {
                 let id = self.ids.session(now);
                 self.sessions.join(id, offer, hand, now);
                 self.put_session(turn, id, None);
+                turn.wake.insert(Wake::Everybody);
                 self.want()?;
                 turn.acts.reply(reply, id);
                 Ok(())

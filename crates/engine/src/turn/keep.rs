@@ -151,7 +151,7 @@ impl Node {
         let mine = |group: &DispatchGroup| lease.groups.iter().any(|(g, _)| g == group);
         self.sessions.forget_held(mine);
         self.ticks.keep(mine);
-        self.board = Board::at(self.store.now());
+        self.board = Board::at(self.store.now().max(self.board.now));
         self.board.windows.want(self.sessions.wanted());
         self.peers.forget_taken();
         self.told_ready.clear();

@@ -3,21 +3,19 @@
 use super::act::Acts;
 use super::claims::ClaimBook;
 use super::peers::Peers;
-use super::refill::{Commits, Sources};
-use super::sessions::{Hold, Sessions};
+use super::refill::Sources;
+use super::sessions::Sessions;
 use super::ticks::{Ticks, TurnFigures};
 use super::timers::Timers;
-use crate::request::{Dispatch, Handed, Reply, Request, StoreWork, TickReport};
+use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
 use crate::{Config, EngineError, Ids, Stopwatch};
 use model::{
-    Block, BlockId, Breaker, Claim, DispatchGroup, Name, Session, SessionId, SessionOffer, SignalId, Step,
-    StepId, Timestamp, limits,
+    Block, BlockId, Breaker, DispatchGroup, Name, SessionId, SignalId, Step, StepId, Timestamp, limits,
 };
-use rules::board::{Board, Changes, WindowKey};
+use rules::board::{Board, Changes};
 use rules::dispatcher::PIPELINE;
-use rules::pick::{Gate, pick};
-use rules::settle::{Mode, Settled, Snapshot, leave, load_summary, settle};
+use rules::settle::{Mode, Settled, Snapshot, leave, settle};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,7 +105,7 @@ pub struct Node {
     /// This turn is the last.
     pub(super) closing: bool,
     /// Something is left for the next turn although nothing new arrives.
-    again: bool,
+    pub(super) again: bool,
     /// The rows of the sessions are to be written: somebody may have ended them.
     pub(super) enter_sessions: bool,
     /// A cascade goes on in the next turn; all it needs is in hand, so it does not wait for the disk.
@@ -243,7 +241,7 @@ impl Node {
     /// How long nothing needs to be done, if nothing arrives.
     pub fn until_next(&self) -> Duration {
         let now = self.store.now();
-        if self.unfinished || self.again && !self.is_full(1) {
+        if self.unfinished || (self.again || self.peers.shift) && !self.is_full(1) {
             return Duration::ZERO;
         }
         // A due step waits for a free place; the report that frees one brings the turn that looks at it.
@@ -289,7 +287,8 @@ impl Node {
                     let report = self.report_of(&settled, &turn);
                     turn.acts.reply(reply, report);
                 }
-                self.commit(turn, now);
+                // A row from another node may have moved the time on a little.
+                self.commit(turn, self.board.now);
             }
             Err(problem) => {
                 warn!(%problem, "a turn could not be decided; looking again");
@@ -370,144 +369,6 @@ impl Node {
         for moved in self.board.moves().iter().filter(|m| m.to.is_terminal()) {
             if let Some(at) = self.last_end.get_mut(&moved.dispatch_group) {
                 *at = now;
-            }
-        }
-    }
-
-    /// Due steps and ready rows come in, as far as someone wants them.
-    fn bring_in(&mut self, now: Timestamp) -> Result<()> {
-        for opened in self.board.take_opened() {
-            self.sources.open(opened, 0);
-        }
-        if !self.has_room() {
-            return Ok(());
-        }
-        self.timers.read_ahead(&mut *self.store, &self.lease, now)?;
-        while self.board.windows.len() < limits::WINDOW_STEPS_MAX {
-            let Some((at, id)) = self.timers.pop_due(now) else { break };
-            if self.board.step(id).is_none()
-                && let Some(step) = self.store.step(id)?
-                && step.wake_at == Some(at)
-            {
-                if let Some(place) = step.place {
-                    load_summary(&mut self.board, &mut *self.store, place.block)?;
-                }
-                if self.board.windows.is_wanted(&step.queue, &step.action) {
-                    self.board.load_step(step);
-                }
-            }
-            self.board.refresh_window(id);
-        }
-        let groups: Vec<DispatchGroup> = self.lease.groups.iter().map(|(g, _)| g.clone()).collect();
-        let at = Commits { durable: self.durable };
-        self.again |= self.sources.refill(&mut self.board, &mut *self.store, &groups, at)?;
-        Ok(())
-    }
-
-    /// Somebody may take work: a session here, or one elsewhere that asks when it is told.
-    fn has_room(&self) -> bool {
-        self.sessions.free() > 0 || self.sessions.any_elsewhere()
-    }
-
-    /// Say which ready work this node cannot place, if sessions elsewhere may take it.
-    fn tell_ready(&mut self, turn: &mut Turn, now: Timestamp) {
-        if !self.sessions.any_elsewhere() && self.told_ready.is_empty() {
-            return;
-        }
-        let mut ready: BTreeMap<DispatchGroup, Vec<(Name, Name)>> = BTreeMap::new();
-        for window in self.board.windows.iter().filter(|w| !w.ready.is_empty()) {
-            let WindowKey { dispatch_group, queue, action } = &window.key;
-            let off = self.breaker.is_off(now)
-                || self.group_breakers.get(dispatch_group).is_some_and(|b| b.is_off(now));
-            if !off && self.sessions.is_wanted_elsewhere(queue, action) {
-                ready.entry(dispatch_group.clone()).or_default().push((queue.clone(), action.clone()));
-            }
-        }
-        for (group, _) in &self.lease.groups {
-            let now = ready.get(group).cloned().unwrap_or_default();
-            if self.told_ready.get(group) != Some(&now) {
-                if !now.is_empty() {
-                    turn.wake.insert(Wake::Everybody);
-                }
-                self.told_ready.insert(group.clone(), now.clone());
-                turn.groups.push(GroupWrite { ready: Some(now), ..GroupWrite::of(group.clone()) });
-            }
-        }
-    }
-
-    fn hand_out(&mut self, turn: &mut Turn, how: &How, now: Timestamp) -> Vec<DispatchGroup> {
-        if self.board.windows.is_empty() || self.breaker.is_off(now) {
-            return Vec::new();
-        }
-        let gates: Vec<Gate> = self
-            .lease
-            .groups
-            .iter()
-            .filter(|(g, _)| how.only.as_ref().is_none_or(|only| only == g))
-            .map(|(g, _)| Gate {
-                dispatch_group: g.clone(),
-                off: self.group_breakers.get(g).is_some_and(|b| b.is_off(now)),
-                max_per_tick: self.config.max_per_tick,
-            })
-            .collect();
-        let mut open = self.sessions.open();
-        open.extend(self.asking(turn));
-        let picked = pick(&self.board.windows, &gates, &open, self.turn_number, usize::MAX);
-        let mut work: BTreeMap<SessionId, Pulled> = BTreeMap::new();
-        for one in &picked.picks {
-            let Some(step) = self.board.step(one.step) else { continue };
-            let tick = self.ticks.current(&step.dispatch_group.clone(), now);
-            let host = open.iter().find(|s| s.id == one.session).map(|s| s.offer.host.clone());
-            let host = host.unwrap_or_default();
-            if let Err(refused) = self.board.claim(one.step, one.session, host, tick) {
-                error!(step = %one.step, %refused, "a ready step refused its claim");
-                continue;
-            }
-            let step = self.board.step(one.step).expect("it was just claimed");
-            work.entry(one.session).or_default().push((step.dispatch_group.clone(), claim_of(step)));
-        }
-        turn.dispatched = picked.picks.len();
-        self.again |= picked.picks.len() == limits::PICKS_PER_TURN_MAX || !picked.capped.is_empty();
-        for (session, claims) in work {
-            self.give(turn, session, claims);
-        }
-        picked.capped
-    }
-
-    /// Sessions of other nodes, as far as they ask for work in this turn.
-    fn asking(&self, turn: &Turn) -> Vec<Session> {
-        let mut places: BTreeMap<SessionId, usize> = BTreeMap::new();
-        for (_, session, n) in &turn.pulls {
-            *places.entry(*session).or_default() += n;
-        }
-        let session = |(id, capacity)| {
-            let offer = SessionOffer { capacity, ..self.sessions.elsewhere(id)?.offer.clone() };
-            Some(Session { id, offer, held: 0, lease_ends_at: self.board.now })
-        };
-        places.into_iter().filter_map(session).collect()
-    }
-
-    /// Work goes to a session here once it is durable, and to one elsewhere as the answer to its signal.
-    fn give(&mut self, turn: &mut Turn, session: SessionId, claims: Pulled) {
-        let live = self.sessions.get_mut(session).map(|live| {
-            live.handed += 1;
-            (live.handed, live.hand.clone())
-        });
-        let number = live.as_ref().map_or(0, |(number, _)| *number);
-        for (dispatch_group, claim) in &claims {
-            let hold = Hold { attempt: claim.attempt, number, dispatch_group: dispatch_group.clone() };
-            self.sessions.gave(session, claim.step, hold);
-        }
-        match live {
-            Some((number, hand)) => {
-                let claims = claims.into_iter().map(|(_, claim)| claim).collect();
-                turn.acts.hand(hand, Handed { number, claims });
-            }
-            None => {
-                let at =
-                    turn.pulls.iter().position(|(_, s, _)| *s == session).expect("it asked in this turn");
-                let (signal, _, _) = turn.pulls.remove(at);
-                turn.acts.reply(Reply::Signal(signal), claims);
             }
         }
     }
@@ -621,16 +482,4 @@ fn machine() -> String {
         .zip(view.ok())
         .map(|(boot, view)| format!("{} {}", boot.trim(), view.display()))
         .unwrap_or_default()
-}
-
-pub fn claim_of(step: &Step) -> Claim {
-    Claim {
-        step: step.id,
-        attempt: step.attempt,
-        action: step.action.clone(),
-        queue: step.queue.clone(),
-        arguments: step.arguments.clone(),
-        failed_attempts: step.failed_attempts,
-        max_attempts: step.max_attempts,
-    }
 }
