@@ -34,8 +34,9 @@ pub fn unsettled(
 }
 
 pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
-    let held =
-        "select {columns} from steps where session_id is not null and state in ('dispatched', 'running')";
+    // In one order everywhere: what is decided for them follows it.
+    let held = "select {columns} from steps
+                 where session_id is not null and state in ('dispatched', 'running') order by id";
     let alerted = "select entity_id from alerts where closed_at is null and reason = 'group_no_progress'";
     let highest = |table: &str| sql.value(&format!("select coalesce(max(id), 0) from {table}"), params![]);
     Ok(Found {
@@ -54,7 +55,7 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
 
 /// Blocks of the lease's groups that have not come to rest.
 pub fn open_blocks(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Block>> {
-    let text = format!("select {BLOCK_COLUMNS} from blocks where home = $1 and is_open = 1");
+    let text = format!("select {BLOCK_COLUMNS} from blocks where home = $1 and is_open = 1 order by id");
     let mut blocks = Vec::new();
     for (group, _) in &lease.groups {
         blocks.extend(sql.rows(&text, params![group.as_str()], rows::block)?);
