@@ -325,12 +325,13 @@ impl Node {
         live.session.lease_ends_at = now + limits::SESSION_LEASE;
         // What was handed out and arrived, but is not named, is lost; what is named but not held is to be dropped.
         let named: HashMap<StepId, u32> = held.iter().copied().collect();
-        let lost: Vec<StepId> = live
+        let mut lost: Vec<StepId> = live
             .held
             .iter()
             .filter(|(id, (attempt, number))| *number <= received && named.get(id) != Some(attempt))
             .map(|(id, _)| *id)
             .collect();
+        lost.sort_unstable();
         let revoked =
             held.iter().filter(|(id, attempt)| live.held.get(id).is_none_or(|(a, _)| a != attempt)).copied();
         let revoked: Vec<(StepId, u32)> = revoked.collect();
@@ -352,8 +353,7 @@ impl Node {
         if let Some(live) = self.sessions.get_mut(session) {
             live.leaving = true;
             if give_back {
-                let held: Vec<StepId> = live.held.keys().copied().collect();
-                for id in held {
+                for id in self.sessions.held_by(session) {
                     self.give_back(session, id)?;
                 }
                 self.put_session(turn, session, Some(now));

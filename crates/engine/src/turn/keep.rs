@@ -63,8 +63,7 @@ impl Node {
 
     pub(super) fn take_back_lapsed(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
         for session in self.sessions.lapsed(now) {
-            let held: Vec<StepId> =
-                self.sessions.get(session).map(|l| l.held.keys().copied().collect()).unwrap_or_default();
+            let held = self.sessions.held_by(session);
             warn!(%session, steps = held.len(), "a session's lease ran out");
             for id in held {
                 self.take_back(turn, session, id)?;

@@ -52,6 +52,13 @@ impl Sessions {
             live.session.held = live.held.len();
         }
     }
+    /// The steps a session holds, oldest first: what is decided for them must not depend on how a map is laid out.
+    pub fn held_by(&self, id: SessionId) -> Vec<StepId> {
+        let mut held: Vec<StepId> =
+            self.live.get(&id).into_iter().flat_map(|live| live.held.keys()).copied().collect();
+        held.sort_unstable();
+        held
+    }
     /// A session holds a step no more; with an attempt, only if it is that one it holds.
     pub fn took_back(&mut self, id: SessionId, step: StepId, attempt: Option<u32>) {
         if let Some(live) = self.live.get_mut(&id)
