@@ -180,6 +180,8 @@ impl Node {
     }
     pub fn with_store(&mut self, work: StoreWork) {
         work(&mut *self.store);
+        // It may have been retention.
+        self.board.forget_settled();
     }
     pub fn heard(&mut self, session: SessionId) {
         let now = self.store.now();
