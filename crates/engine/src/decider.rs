@@ -165,8 +165,10 @@ impl Decider {
         let (since, pause) = *self.failed.get_or_insert_with(|| (Stopwatch::start(), AFTER_FAILURE));
         let left = pause.saturating_sub(since.elapsed());
         if !left.is_zero() {
-            if let Ok(request) = requests.recv_timeout(left) {
-                self.take(request);
+            match requests.recv_timeout(left) {
+                Ok(Request::Halt) => return true,
+                Ok(request) => self.take(request),
+                Err(_) => {}
             }
             return false;
         }

@@ -162,7 +162,13 @@ impl Board {
                 self.edit(step, |_, d| d.late_reports = Some(d.late_reports.unwrap_or(0) + 1))
             }
             Effect::StartSweep { block, sweep } => {
-                self.edit_block(block, |b| b.sweep = Some(sweep));
+                self.edit_block(block, |b| {
+                    b.sweep = Some(sweep);
+                    if sweep.event == Event::Promoted {
+                        // A resolver that a person retried may have run already, and those before it only wake now.
+                        b.resolver_index = 0;
+                    }
+                });
                 self.refresh_children(block);
             }
             Effect::AdvanceSweep { block, after } => self.edit_block(block, |b| {
@@ -495,6 +501,18 @@ impl Board {
         if let Some(entry) = self.steps.get_mut(&id) {
             entry.pins = entry.pins.saturating_sub(1);
         }
+    }
+
+    /// Forget what does not move any more: whole settled trees may have left the tables.
+    pub fn forget_settled(&mut self) {
+        let idle = |e: &&StepEntry| e.pins == 0 && e.change.is_none() && !e.step.state.is_hot();
+        let settled: Vec<StepId> = self.steps.values().filter(idle).map(|e| e.step.id).collect();
+        settled.into_iter().for_each(|id| self.drop_step(id));
+        let (kin, touched) = (&self.kin, &self.touched);
+        self.blocks.retain(|id, e| {
+            let idle = e.pins == 0 && e.before.is_none() && e.block.is_at_rest() && !e.block.touched;
+            !idle || touched.contains(id) || kin.get(id).is_some_and(|kin| !kin.is_empty())
+        });
     }
 
     /// Forget what can be read again, when there is too much of it.

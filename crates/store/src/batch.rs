@@ -279,6 +279,8 @@ pub struct Batch {
     pub answers: Vec<(SignalId, Option<String>)>,
     /// Answers that were read.
     pub signals_done: Vec<SignalId>,
+    /// Take away the rows of sessions, nodes and signals that are of no use any more.
+    pub forget: bool,
     /// Whom to wake once it is durable.
     pub wake: Vec<Wake>,
 }
@@ -317,6 +319,7 @@ impl Batch {
             signals: Vec::new(),
             answers: Vec::new(),
             signals_done: Vec::new(),
+            forget: false,
             wake: Vec::new(),
         }
     }
@@ -337,5 +340,6 @@ impl Batch {
             && self.signals.is_empty()
             && self.answers.is_empty()
             && self.signals_done.is_empty()
+            && !self.forget
     }
 }

@@ -5,10 +5,6 @@ use crate::settings::put_setting;
 use crate::sql::{Access, Sql};
 use crate::{Lease, Result, StoreError, params};
 use model::{DispatchGroup, NodeId, Timestamp, limits};
-use std::time::Duration;
-
-const DAY: Duration = Duration::from_secs(86_400);
-const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Take every lease at once, under a new epoch: the caller has proof that every other owner is dead.
 pub fn take_all(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Timestamp) -> Result<Lease> {
@@ -21,7 +17,6 @@ pub fn take_all(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Times
         for group in groups {
             lease.groups.push((group.clone(), take(sql, node.id, group, now)?));
         }
-        forget_old(sql, now)?;
         Ok(lease)
     })
 }
@@ -54,16 +49,6 @@ pub(crate) fn take(sql: &dyn Sql, node: NodeId, group: &DispatchGroup, now: Time
         "update dispatch_groups set owner_id = $2, epoch = epoch + 1, lease_ends_at = $3, owned_since = $4
                  where dispatch_group = $1 returning epoch";
     sql.value(text, params![group.as_str(), node, now + limits::GROUP_LEASE, now])
-}
-
-/// Sessions and nodes that ended long ago.
-pub(crate) fn forget_old(sql: &dyn Sql, now: Timestamp) -> Result<()> {
-    sql.execute("delete from sessions where ended_at < $1", params![now - DAY])?;
-    sql.execute("delete from nodes where ended_at < $1", params![now - 7 * DAY])?;
-    // Answers nobody came back for, and words to nodes that are gone.
-    let stale = "delete from signals where at < $1 and (answered_at is not null or node_id is not null)";
-    sql.execute(stale, params![now - HOUR])?;
-    Ok(())
 }
 
 /// The list of groups is part of the data: changing it by configuration would strand the steps of a group that is gone.

@@ -49,20 +49,22 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
     })
 }
 
-/// Steps of the lease's groups that a session holds by their own row.
+/// Steps of the lease's groups that a session holds by their own row; in one order everywhere, for what is decided for them
+/// follows it.
 fn held(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Step>> {
     let text = "select {columns} from steps
-                 where session_id is not null and state in ('dispatched', 'running') and dispatch_group = $1";
+                 where session_id is not null and state in ('dispatched', 'running') and dispatch_group = $1 order by id";
     let mut held = Vec::new();
     for (group, _) in &lease.groups {
         held.extend(many(sql, text, params![group.as_str()])?);
     }
+    held.sort_unstable_by_key(|step| step.id);
     Ok(held)
 }
 
 /// Blocks of the lease's groups that have not come to rest.
 pub fn open_blocks(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Block>> {
-    let text = format!("select {BLOCK_COLUMNS} from blocks where home = $1 and is_open = 1");
+    let text = format!("select {BLOCK_COLUMNS} from blocks where home = $1 and is_open = 1 order by id");
     let mut blocks = Vec::new();
     for (group, _) in &lease.groups {
         blocks.extend(sql.rows(&text, params![group.as_str()], rows::block)?);

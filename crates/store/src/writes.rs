@@ -10,6 +10,10 @@ use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
 use model::{Backoff, Block, Counts, Timestamp};
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// The values of one row.
 pub type Values<'a> = Vec<Param<'a>>;
@@ -46,6 +50,11 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put_signals(batch);
     for one in &batch.sessions {
         plan.put(sql::PUT_SESSION, true, vec![session(one)]);
+    }
+    if batch.forget {
+        plan.put(sql::FORGET_SESSIONS, false, vec![values![batch.now - DAY]]);
+        plan.put(sql::FORGET_NODES, false, vec![values![batch.now - 7 * DAY]]);
+        plan.put(sql::FORGET_SIGNALS, false, vec![values![batch.now - HOUR]]);
     }
     for (name, value) in settings(batch) {
         plan.put(sql::PUT_SETTING, true, vec![vec![Param::from(name), Param::from(value)]]);

@@ -1,5 +1,7 @@
 //! What only a database that nodes share can show.
 
+mod differential;
+
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};
 use rules::settle::Mode;

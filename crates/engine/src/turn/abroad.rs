@@ -199,8 +199,8 @@ impl Node {
         let (gone, changed) = self.sessions.see(std::mem::take(&mut look.sessions));
         for (session, elsewhere) in gone.into_iter().filter(|(_, e)| !e.held.is_empty()) {
             warn!(%session, steps = elsewhere.held.len(), "a session of another node is gone");
-            let steps: Vec<(StepId, u32)> =
-                elsewhere.held.iter().map(|(id, attempt)| (*id, *attempt)).collect();
+            let mut steps: Vec<(StepId, u32)> = elsewhere.held.into_iter().collect();
+            steps.sort_unstable();
             for (id, _) in &steps {
                 self.take_back(turn, session, *id)?;
             }
@@ -335,6 +335,17 @@ impl Node {
     fn hand_back(&mut self, turn: &mut Turn, session: SessionId, pulled: Pulled) {
         let steps = pulled.into_iter().map(|(group, claim)| (group, (claim.step, claim.attempt))).collect();
         self.tell_owners(turn, steps, |steps| Signal::GivenBack { session, steps });
+    }
+
+    /// Held steps of this node's own groups, and those of others with the group of each.
+    pub(super) fn part(
+        &self,
+        held: Vec<(StepId, Hold)>,
+    ) -> (Vec<StepId>, Vec<(DispatchGroup, (StepId, u32))>) {
+        let (own, abroad): (Vec<_>, Vec<_>) =
+            held.into_iter().partition(|(_, hold)| self.owns(&hold.dispatch_group));
+        let abroad = abroad.into_iter().map(|(id, hold)| (hold.dispatch_group, (id, hold.attempt)));
+        (own.into_iter().map(|(id, _)| id).collect(), abroad.collect())
     }
 
     /// Steps by the group of each: one signal to the owner of each group.

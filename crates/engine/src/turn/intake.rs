@@ -405,25 +405,24 @@ impl Node {
         live.session.lease_ends_at = now + limits::SESSION_LEASE;
         // What was handed out and arrived, but is not named, is lost; what is named but not held is to be dropped.
         let named: HashMap<StepId, u32> = held.iter().copied().collect();
-        let lost: Vec<(StepId, Hold)> = live
+        let mut lost: Vec<(StepId, Hold)> = live
             .held
             .iter()
             .filter(|(id, hold)| hold.number <= received && named.get(id) != Some(&hold.attempt))
             .map(|(id, hold)| (*id, hold.clone()))
             .collect();
+        lost.sort_unstable_by_key(|(id, _)| *id);
         let still = |id: &StepId, attempt: u32| {
             live.held.get(id).is_some_and(|h| h.attempt == attempt) || live.reported.get(id) == Some(&attempt)
         };
         let revoked = held.iter().filter(|(id, attempt)| !still(id, *attempt)).copied();
         let revoked: Vec<(StepId, u32)> = revoked.collect();
-        let mut abroad = Vec::new();
-        for (id, hold) in lost {
-            if self.owns(&hold.dispatch_group) {
-                self.take_back(turn, session, id)?;
-            } else {
-                self.sessions.took_back(session, id, None);
-                abroad.push((hold.dispatch_group, (id, hold.attempt)));
-            }
+        let (own, abroad) = self.part(lost);
+        for id in own {
+            self.take_back(turn, session, id)?;
+        }
+        for (_, (id, _)) in &abroad {
+            self.sessions.took_back(session, *id, None);
         }
         self.tell_owners(turn, abroad, |steps| Signal::Lost { session, steps });
         turn.acts.reply(reply, revoked);
@@ -441,14 +440,9 @@ impl Node {
         if let Some(live) = self.sessions.get_mut(session) {
             live.leaving = true;
             if give_back {
-                let held = live.held.clone();
-                let mut abroad = Vec::new();
-                for (id, hold) in held {
-                    if self.owns(&hold.dispatch_group) {
-                        self.give_back(session, id)?;
-                    } else {
-                        abroad.push((hold.dispatch_group, (id, hold.attempt)));
-                    }
+                let (own, abroad) = self.part(self.sessions.held_by(session));
+                for id in own {
+                    self.give_back(session, id)?;
                 }
                 self.tell_owners(turn, abroad, |steps| Signal::GivenBack { session, steps });
                 self.put_session(turn, session, Some(now));

@@ -16,6 +16,9 @@ use tracing::{info, warn};
 /// How often groups are looked at for lack of progress.
 const WATCH_EVERY: Duration = Duration::from_secs(60);
 
+/// How often rows that are of no use any more are taken away.
+const FORGET_EVERY: Duration = Duration::from_secs(3_600);
+
 impl Node {
     pub(super) fn keep_house(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
         for id in self.book.aged(now) {
@@ -29,6 +32,10 @@ impl Node {
         }
         if self.is_leader() {
             self.end_breakers(turn, now);
+            if now >= self.forgot_at + FORGET_EVERY {
+                self.forgot_at = now;
+                turn.forget = true;
+            }
         }
         if now >= self.renewed_at + limits::RENEW_EVERY {
             self.renewed_at = now;
@@ -74,15 +81,11 @@ impl Node {
 
     pub(super) fn take_back_lapsed(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
         for session in self.sessions.lapsed(now) {
-            let held = self.sessions.get(session).map(|l| l.held.clone()).unwrap_or_default();
+            let held = self.sessions.held_by(session);
             warn!(%session, steps = held.len(), "a session's lease ran out");
-            let mut abroad = Vec::new();
-            for (id, hold) in held {
-                if self.owns(&hold.dispatch_group) {
-                    self.take_back(turn, session, id)?;
-                } else {
-                    abroad.push((hold.dispatch_group, (id, hold.attempt)));
-                }
+            let (own, abroad) = self.part(held);
+            for id in own {
+                self.take_back(turn, session, id)?;
             }
             self.tell_owners(turn, abroad, |steps| Signal::Lost { session, steps });
             self.put_session(turn, session, Some(now));

@@ -55,6 +55,8 @@ pub struct Turn {
     /// Places in the round of groups were taken.
     pub took_roots: bool,
     pub renew: bool,
+    /// Rows that are of no use any more go.
+    pub forget: bool,
     /// The breaker moved in this turn: nothing is handed out until that is durable.
     pub hold: bool,
     pub dispatched: usize,
@@ -94,6 +96,7 @@ pub struct Node {
     pub(super) told_ready: BTreeMap<DispatchGroup, Vec<(Name, Name)>>,
     pub(super) renewed_at: Timestamp,
     pub(super) watched_at: Timestamp,
+    pub(super) forgot_at: Timestamp,
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
     pub(super) alerted: BTreeSet<DispatchGroup>,
     outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
@@ -183,6 +186,7 @@ impl Node {
             told_ready: BTreeMap::new(),
             renewed_at: now,
             watched_at: now,
+            forgot_at: now,
             last_end: config.owned.iter().map(|g| (g.clone(), now)).collect(),
             alerted: Default::default(),
             outstanding: VecDeque::new(),
@@ -226,6 +230,8 @@ impl Node {
     }
     pub fn with_store(&mut self, work: StoreWork) {
         work(&mut *self.store);
+        // It may have been retention.
+        self.board.forget_settled();
     }
     pub fn heard(&mut self, session: SessionId) {
         let now = self.store.now();

@@ -58,6 +58,7 @@ impl Node {
         batch.audit = turn.audit;
         batch.alerts = turn.alerts;
         batch.took_roots = turn.took_roots;
+        batch.forget = turn.forget;
         batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
         self.close_ticks(&mut batch, now);
         (batch, turn.acts, ids)

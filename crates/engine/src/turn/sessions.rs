@@ -103,6 +103,13 @@ impl Sessions {
             other.held.insert(step, hold.attempt);
         }
     }
+    /// What a session of this node holds, oldest first: what is decided for it must not depend on how a map is laid out.
+    pub fn held_by(&self, id: SessionId) -> Vec<(StepId, Hold)> {
+        let held = self.live.get(&id).into_iter().flat_map(|live| &live.held);
+        let mut held: Vec<(StepId, Hold)> = held.map(|(step, hold)| (*step, hold.clone())).collect();
+        held.sort_unstable_by_key(|(id, _)| *id);
+        held
+    }
     /// A session holds a step no more; with an attempt, only if it is that one it holds. The node of the session, if it is
     /// another's and held the step until now.
     pub fn took_back(&mut self, id: SessionId, step: StepId, attempt: Option<u32>) -> Option<NodeId> {

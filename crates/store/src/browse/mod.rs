@@ -94,7 +94,7 @@ impl Browse {
 
     pub fn nodes(&self) -> Result<Vec<NodeRow>> {
         let sql = "select id, host, pid, url, version, machine, started_at, seen_at, ended_at, limited_to, standby from nodes
-                   order by started_at desc limit 100";
+                   order by started_at desc, id desc limit 100";
         self.sql().rows(sql, params![], |r| {
             Ok(NodeRow {
                 id: NodeId::from_bytes(r.get(0)?),
@@ -114,7 +114,7 @@ impl Browse {
 
     pub fn sessions(&self) -> Result<Vec<SessionRow>> {
         let sql = "select id, node_id, host, queues, actions, capacity, started_at, lease_ends_at, ended_at from sessions
-                   where ended_at is null order by started_at limit 1000";
+                   where ended_at is null order by started_at, id limit 1000";
         self.sql().rows(sql, params![], |r| {
             let list = |i: usize| -> Result<Vec<model::Name>> {
                 Ok(serde_json::from_str(r.text(i)?).unwrap_or_default())
@@ -165,7 +165,7 @@ impl Browse {
 
     pub fn attempts(&self, step: StepId) -> Result<Vec<Attempt>> {
         let sql = "select attempt, at, session_id, host, started_at, outcome, message from step_attempts
-                   where step_id = $1 order by attempt, at limit 1000";
+                   where step_id = $1 order by attempt, at, outcome limit 1000";
         self.sql().rows(sql, params![step], |r| {
             Ok(Attempt {
                 step,
@@ -201,7 +201,7 @@ impl Browse {
 
     pub fn alerts(&self) -> Result<Vec<(Timestamp, Alert)>> {
         let sql = "select opened_at, entity, entity_id, reason, severity, message from alerts where closed_at is null
-                   order by opened_at desc limit 1000";
+                   order by opened_at desc, id desc limit 1000";
         self.sql().rows(sql, params![], |r| {
             let entity: String = r.get(1)?;
             let severity: String = r.get(4)?;

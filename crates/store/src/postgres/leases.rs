@@ -1,7 +1,7 @@
 //! Leases among nodes that share a database: each takes and gives what the spread makes its own to take and give.
 
 use crate::batch::NodeRow;
-use crate::leases::{check_groups, enter, forget_old, take};
+use crate::leases::{check_groups, enter, take};
 use crate::sql::{Access, Sql};
 use crate::{Lease, Result, StoreError, params};
 use model::{DispatchGroup, NodeId, Timestamp, limits};
@@ -19,7 +19,7 @@ pub fn shift(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Timestam
         check_groups(sql, all)?;
         enter(sql, node, now)?;
         let sharers = sharers(sql)?;
-        let held = held(sql, now)?;
+        let held = held(sql, node.id, now)?;
         let groups: Vec<_> = held.iter().map(|h| (h.group.clone(), h.owner)).collect();
         let spread = share(&groups, &sharers);
         let mut lease = Lease { node: node.id, groups: Vec::new() };
@@ -35,23 +35,22 @@ pub fn shift(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Timestam
                 _ => {}
             }
         }
-        forget_old(sql, now)?;
         Ok(lease)
     })
 }
 
 struct Held {
     group: DispatchGroup,
-    /// A node that lives and whose lease has not run out.
+    /// A node that lives and whose lease has not run out, or this one: what nobody took is still its own.
     owner: Option<NodeId>,
     epoch: u64,
 }
 
-fn held(sql: &dyn Sql, now: Timestamp) -> Result<Vec<Held>> {
+fn held(sql: &dyn Sql, node: NodeId, now: Timestamp) -> Result<Vec<Held>> {
     let text = "select g.dispatch_group, n.id, g.epoch from dispatch_groups g
-                  left join nodes n on n.id = g.owner_id and n.ended_at is null and g.lease_ends_at > $1
+                  left join nodes n on n.id = g.owner_id and n.ended_at is null and (g.lease_ends_at > $1 or n.id = $2)
                  order by g.ordinal";
-    sql.rows(text, params![now], |row| {
+    sql.rows(text, params![now, node], |row| {
         Ok(Held {
             group: DispatchGroup::new(row.text(0)?),
             owner: row.get::<Option<[u8; 16]>>(1)?.map(NodeId::from_bytes),

@@ -65,7 +65,7 @@ pub fn look(
     let lives = |id: NodeId| look.nodes.iter().any(|n| n.sharer.node == id);
     for group in &mut look.groups {
         let held = group.lease_ends_at.is_some_and(|end| end > now);
-        group.owner = group.owner.filter(|owner| held && lives(*owner));
+        group.owner = group.owner.filter(|owner| *owner == node.id || held && lives(*owner));
     }
     look.sessions.retain(|s| s.lease_ends_at > now && lives(s.node));
     Ok(look)

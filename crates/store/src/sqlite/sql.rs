@@ -25,6 +25,10 @@ impl ToSql for Param<'_> {
             Param::Null => ToSqlOutput::Owned(Value::Null),
             Param::Int(n) => ToSqlOutput::Owned(Value::Integer(*n)),
             Param::Real(x) => ToSqlOutput::Owned(Value::Real(*x)),
+            // As PostgreSQL must, so that both say the same.
+            Param::Text(text) if text.contains('\0') => {
+                ToSqlOutput::Owned(Value::Text(text.replace('\0', "\u{fffd}")))
+            }
             Param::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Param::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
         })

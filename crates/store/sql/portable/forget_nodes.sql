@@ -1,0 +1,3 @@
+-- Nodes that ended long ago.
+delete from nodes
+ where ended_at < $1

@@ -1,0 +1,3 @@
+-- Sessions that ended long ago.
+delete from sessions
+ where ended_at < $1

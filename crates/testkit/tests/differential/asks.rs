@@ -1,0 +1,150 @@
+//! What is asked of an engine, and what becomes of its answer.
+
+use super::op::{Held, Op, Sketch, Told};
+use super::side::Side;
+use engine::{EngineError, Operation};
+use model::{Breaker, DispatchGroup, NewStep, Outcome, Report};
+use std::pin::Pin;
+use store::Clock;
+
+/// To be done with the answer, on the side that asked.
+pub type After = Box<dyn FnOnce(&mut Side) + Send>;
+pub type Asked = Pin<Box<dyn Future<Output = After> + Send>>;
+
+fn after(act: impl FnOnce(&mut Side) + Send + 'static) -> After {
+    Box::new(act)
+}
+
+pub fn ask(side: &Side, op: &Op) -> Asked {
+    match op {
+        Op::Create(_) | Op::Report(_) | Op::Heartbeat { .. } => work(side, op),
+        Op::Join(_) | Op::Pause(_) | Op::Leave(_) => attend(side, op),
+        _ => direct(side, op),
+    }
+}
+
+fn work(side: &Side, op: &Op) -> Asked {
+    let engine = side.engine();
+    match op {
+        Op::Create(sketches) => {
+            let steps: Vec<NewStep> = sketches.iter().map(|s| new_step(side, s)).collect();
+            Box::pin(async move {
+                let created = engine.create(steps).await;
+                after(move |side| {
+                    created.iter().flatten().for_each(|c| side.see_step(c.id));
+                    side.tell(&created);
+                })
+            })
+        }
+        Op::Report(told) => {
+            let reports = told.iter().map(|t| report(side, t)).collect();
+            Box::pin(async move {
+                let answers = engine.report(reports).await;
+                after(move |side| side.tell(&answers))
+            })
+        }
+        Op::Heartbeat { session, received, held } => {
+            let (number, received, id) = (*session, *received, side.session(*session));
+            let held = held.iter().map(|h| (side.step(h.step), h.attempt)).collect();
+            Box::pin(async move {
+                let revoked = engine.heartbeat(id, received, held).await;
+                after(move |side| {
+                    if revoked == Err(EngineError::NoSession) {
+                        side.answer.gone.push(number);
+                    }
+                    side.tell(&revoked);
+                })
+            })
+        }
+        _ => unreachable!("no work"),
+    }
+}
+
+fn attend(side: &Side, op: &Op) -> Asked {
+    let engine = side.engine();
+    match op {
+        Op::Join(offer) => {
+            let offer = offer.clone();
+            Box::pin(async move {
+                let joined = engine.join(offer).await;
+                after(move |side| {
+                    side.tell(&joined.as_ref().map(|handle| handle.id).map_err(Clone::clone));
+                    joined.into_iter().for_each(|handle| side.joined(handle));
+                })
+            })
+        }
+        Op::Pause(n) | Op::Leave(n) => {
+            let (id, give_back) = (side.session(*n), matches!(op, Op::Leave(_)));
+            Box::pin(async move {
+                let left =
+                    if give_back { engine.end_session(id).await } else { engine.pause_session(id).await };
+                after(move |side| side.tell(&left))
+            })
+        }
+        _ => unreachable!("nobody comes or goes"),
+    }
+}
+
+fn direct(side: &Side, op: &Op) -> Asked {
+    let engine = side.engine();
+    match op {
+        Op::Operate { step, verb, dry_run, why } => {
+            let (step, verb, dry_run, why) = (side.step(*step), *verb, *dry_run, why.clone());
+            let operation = Operation { step, by: "somebody".into(), why, verb, dry_run };
+            Box::pin(async move {
+                let done = engine.operate(operation).await;
+                after(move |side| {
+                    done.iter().flat_map(|d| &d.moves).for_each(|(id, _, _)| side.see_step(*id));
+                    side.tell(&done);
+                    side.answered_early |= dry_run;
+                })
+            })
+        }
+        Op::Breaker { scope, off, until, why } => {
+            let scope = scope.as_deref().map(DispatchGroup::new);
+            let (by, why, since) = (Some("somebody".into()), Some(why.clone()), Some(side.clock.now()));
+            let breaker = Breaker { off: *off, why, by, since, until: *until };
+            Box::pin(async move {
+                let set = engine.set_breaker(scope, breaker, "somebody").await;
+                after(move |side| side.tell(&set))
+            })
+        }
+        Op::Tick { mode, dispatch, only } => {
+            let (mode, dispatch, only) = (*mode, *dispatch, only.as_deref().map(DispatchGroup::new));
+            Box::pin(async move {
+                let ticked = engine.tick(mode, dispatch, only).await;
+                after(move |side| side.tell(&ticked))
+            })
+        }
+        Op::Retain { what, dry_run } => {
+            let (what, dry_run) = (*what, *dry_run);
+            Box::pin(async move {
+                let retained = engine.with_store(move |store| store.retain(what, dry_run)).await;
+                after(move |side| side.tell(&retained))
+            })
+        }
+        other => unreachable!("an engine is not asked for {other:?}"),
+    }
+}
+
+fn new_step(side: &Side, sketch: &Sketch) -> NewStep {
+    let new = sketch.new.clone();
+    NewStep {
+        parent_step_id: sketch.parent.map(|n| side.step(n)),
+        block_id: sketch.block.map(|n| side.block(n)).or(new.block_id),
+        children: sketch.children.iter().map(|child| new_step(side, child)).collect(),
+        ..new
+    }
+}
+
+fn report(side: &Side, told: &Told) -> Report {
+    let outcome = match told.outcome.clone() {
+        Outcome::Children { response, success, .. } => {
+            let children = told.children.iter().map(|child| new_step(side, child)).collect();
+            Outcome::Children { response, children, success }
+        }
+        other => other,
+    };
+    let Held { session, step, attempt } = told.held;
+    Report { session: side.session(session), step: side.step(step), attempt, outcome }
+}

@@ -1,0 +1,129 @@
+//! Every row of every table as lines, but for what two machines cannot agree on: measured times and running numbers.
+
+use super::names::Names;
+use std::fmt::Write;
+use store::Result;
+use store::sql::{Cell, Cells, Sql};
+
+const STEPS: &str = "id dispatch_group queue action priority kind block_id block_index child_block_id state reason \
+    parked throttled wake_at attempt failed_attempts lost_attempts polls max_attempts retry_delay retry_factor \
+    retry_max_delay session_id host tick_id version created_at dispatched_at started_at completed_at arguments response \
+    error_message error_stack_trace note step_key label relatable_type relatable_id superseded_by was_throttled \
+    was_notified late_reports";
+const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_resolvers current_index resolver_index \
+    cut_at resolver_cut_at wants_resolvers blame sweep_kind sweep_event sweep_above sweep_index sweep_id touched is_open \
+    version";
+
+/// Table, columns, and the order of its rows.
+const TABLES: [(&str, &str, &str); 15] = [
+    ("steps", STEPS, "id"),
+    ("blocks", BLOCKS, "id"),
+    ("steps_archive", STEPS, "id"),
+    ("blocks_archive", BLOCKS, "id"),
+    ("nodes", "id host pid url version machine started_at seen_at ended_at limited_to standby", "id"),
+    ("signals", "id dispatch_group node_id from_node_id body at answer answered_at", "id"),
+    ("sessions", "id node_id host queues actions capacity started_at lease_ends_at ended_at", "id"),
+    ("claims", "id session_id dispatch_group tick_id claimed_at parked pairs", "id"),
+    (
+        "dispatch_groups",
+        "dispatch_group ordinal owner_id epoch lease_ends_at breaker last_selected_at current_tick_id \
+         last_tick_completed_at owned_since ready",
+        "ordinal",
+    ),
+    (
+        "ticks",
+        "id dispatch_group started_at completed_at turns progress steps_dispatched capped left_over phases",
+        "id",
+    ),
+    ("tallies", "dispatch_group queue action host state leaf throttled n", ""),
+    (
+        "step_attempts",
+        "step_id attempt at session_id host started_at outcome message",
+        "step_id, attempt, at, outcome",
+    ),
+    ("events", "at entity entity_id from_state event to_state attempt", "seq"),
+    ("alerts", "entity entity_id reason severity message opened_at updated_at closed_at", "id"),
+    ("audit", "at who verb target why before after", "id"),
+];
+const SETTINGS: (&str, &str, &str) = ("settings", "name value", "");
+
+/// Not compared: numbers that only order rows, and how long something took.
+#[cfg(test)]
+const LEFT_OUT: [&str; 3] = ["seq", "duration_us", "id"];
+
+/// Jitter is a hash of the step's id, and takes at most a tenth off waits of a second: to the next tenth of a second all are equal.
+const JITTERED: &str =
+    "case when reason = 'retrying' then (wake_at + 99999) / 100000 * 100000 else wake_at end";
+
+pub fn all(sql: &dyn Sql, names: &mut Names) -> Result<String> {
+    let mut out = String::new();
+    for (table, columns, order) in TABLES.iter().chain([&SETTINGS]) {
+        let columns: Vec<&str> = columns.split_whitespace().collect();
+        let wanted: Vec<&str> = columns.iter().map(|c| if *c == "wake_at" { JITTERED } else { *c }).collect();
+        let order = if order.is_empty() { String::new() } else { format!(" order by {order}") };
+        // How far the round of groups is, PostgreSQL keeps in a sequence.
+        let but = if *table == "settings" { " where name <> 'next_root'" } else { "" };
+        let text = format!("select {} from {table}{but}{order}", wanted.join(", "));
+        let mut lines = sql.rows(&text, &[], |row| line(row, table, &columns, names))?;
+        if order.is_empty() {
+            // Each database sorts words in its own way.
+            lines.sort();
+        }
+        lines.iter().for_each(|line| out.push_str(line));
+    }
+    Ok(out)
+}
+
+fn line(row: &dyn Cells, table: &str, columns: &[&str], names: &mut Names) -> Result<String> {
+    let mut line = table.to_string();
+    for (i, column) in columns.iter().enumerate() {
+        let value = match row.cell(i)? {
+            Cell::Null => continue,
+            // PostgreSQL gives these in ranges, SQLite one after the other.
+            Cell::Int(_) if is_number(table, column) => "some".into(),
+            Cell::Int(n) => n.to_string(),
+            Cell::Real(x) => format!("{x:?}"),
+            Cell::Text(text) if *column == "phases" => phases(text),
+            Cell::Text(text) => format!("{:?}", names.text(text)),
+            Cell::Blob(bytes) => bytes.try_into().map_or(format!("{bytes:?}"), |id| names.of(id)),
+        };
+        write!(line, " {column}={value}").expect("a text takes text");
+    }
+    line.push('\n');
+    Ok(line)
+}
+
+/// A running number of a tick or a claim.
+fn is_number(table: &str, column: &str) -> bool {
+    ["tick_id", "current_tick_id"].contains(&column) || column == "id" && ["ticks", "claims"].contains(&table)
+}
+
+/// Which phases moved how many rows.
+fn phases(text: &str) -> String {
+    let phases: Vec<(String, u64, u64)> = serde_json::from_str(text).unwrap_or_default();
+    format!("{:?}", phases.into_iter().map(|(phase, rows, _)| (phase, rows)).collect::<Vec<_>>())
+}
+
+/// The ids of all steps and blocks, oldest first.
+pub fn ids(sql: &dyn Sql, table: &str) -> Result<Vec<[u8; 16]>> {
+    sql.rows(&format!("select id from {table} order by id"), &[], |row| row.get(0))
+}
+
+#[test]
+fn every_table_and_every_column_is_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = store::Database::Sqlite(dir.path().join("columns.db"));
+    let store = database.open(None, store::sqlite::Holder::default()).unwrap();
+    let text =
+        "select m.name, c.name from sqlite_master m, pragma_table_info(m.name) c where m.type = 'table'
+                and m.name not like 'sqlite_%' and m.name not like '%migration%'";
+    let columns: Vec<(String, String)> =
+        store.reader().rows(text, &[], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    assert!(columns.len() > 100, "the schema was read");
+    for (table, column) in columns {
+        let listed = TABLES.iter().chain([&SETTINGS]).find(|(name, _, _)| *name == table);
+        let (_, compared, _) = listed.unwrap_or_else(|| panic!("table {table} is not compared"));
+        let known = compared.split_whitespace().any(|c| c == column) || LEFT_OUT.contains(&column.as_str());
+        assert!(known, "{table}.{column} is not compared");
+    }
+}
