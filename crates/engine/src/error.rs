@@ -19,6 +19,9 @@ pub enum EngineError {
     NoSession,
     #[error("nothing was stored: {0}")]
     Unavailable(StoreError),
+    /// The database refuses what this very request asks for; asking again changes nothing.
+    #[error("nothing was stored: {0}")]
+    Unstorable(StoreError),
     #[error("the engine is stopping")]
     Stopping,
 }

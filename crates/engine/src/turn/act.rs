@@ -5,7 +5,7 @@ use crate::request::{Handed, Reply};
 use store::StoreError;
 use tokio::sync::mpsc;
 
-type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+type Answer = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 
 #[derive(Default)]
 pub struct Acts {
@@ -18,7 +18,7 @@ impl Acts {
     pub fn reply<T: Send + 'static>(&mut self, reply: Reply<T>, value: T) {
         self.answers.push(Box::new(move |outcome| {
             // A caller that went away has nobody to tell.
-            let _ = reply.send(outcome.map(|()| value).map_err(EngineError::from));
+            let _ = reply.send(outcome.map(|()| value));
         }));
     }
     pub fn hand(&mut self, to: mpsc::UnboundedSender<Handed>, work: Handed) {
@@ -32,8 +32,13 @@ impl Acts {
                 let _ = session.send(work);
             }
         }
+        // Of many it is not known who asked for what the database refuses: each may ask again, and is then alone.
+        let alone = self.answers.len() == 1;
         for answer in self.answers {
-            answer(outcome.clone());
+            answer(outcome.clone().map_err(|problem| match problem {
+                StoreError::Unfit(_) if alone => EngineError::Unstorable(problem),
+                _ => EngineError::Unavailable(problem),
+            }));
         }
     }
 }

@@ -76,7 +76,13 @@ impl Committer {
             };
         }
         match last {
-            Failed::For(problem) => Err(problem),
+            Failed::For(problem) => {
+                if let StoreError::Unfit(_) = problem {
+                    // A prepared statement may be what is refused, after a migration; the next commit prepares its own.
+                    self.prepared = None;
+                }
+                Err(problem)
+            }
             Failed::Again => Err(StoreError::Busy("other transactions went first, every time".into())),
             Failed::Unknown => self.find_out(batch, &stamp).await,
         }

@@ -76,7 +76,18 @@ impl From<tokio_postgres::Error> for StoreError {
             Some(told) => format!("{} ({})", told.message(), told.code().code()),
             None => std::error::Error::source(&error).map_or(error.to_string(), |s| format!("{error}: {s}")),
         };
-        StoreError::Down(told)
+        if is_unfit(&error) { StoreError::Unfit(told) } else { StoreError::Down(told) }
+    }
+}
+
+/// Cardinality, data, integrity, what is not supported or not allowed, and limits: the server is well and will say the same again.
+const UNFIT_CLASSES: [&str; 6] = ["21", "22", "23", "0A", "42", "54"];
+
+fn is_unfit(error: &tokio_postgres::Error) -> bool {
+    match error.code() {
+        Some(code) => UNFIT_CLASSES.iter().any(|class| code.code().starts_with(class)),
+        // A value that does not fit its column is found out before it is sent.
+        None => std::error::Error::source(error).is_some_and(|s| s.is::<std::num::TryFromIntError>()),
     }
 }
 
@@ -218,7 +229,8 @@ impl ToSql for Param<'_> {
                 _ => n.to_sql(&Type::INT8, out),
             },
             Param::Real(x) => x.to_sql(&Type::FLOAT8, out),
-            // A text of PostgreSQL cannot hold the character zero; a job's words must not stop a turn.
+            // A text of PostgreSQL cannot hold the character zero. What is to be stored was refused for it long before;
+            // what is looked for is not there.
             Param::Text(text) if text.contains('\0') => {
                 text.replace('\0', "\u{fffd}").to_sql(&Type::TEXT, out)
             }
