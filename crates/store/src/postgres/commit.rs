@@ -6,6 +6,7 @@
 
 use super::batched::batched;
 use super::link::{Prepared, connect};
+use super::writer::Commit;
 use crate::settings::read_breaker;
 use crate::sql::{Cells, Param, Row};
 use crate::writes::{Values, Write, compose};
@@ -60,34 +61,6 @@ impl Committer {
         Committer { config, prepared: None, batched: HashMap::new(), commits: 0 }
     }
 
-    pub async fn commit(&mut self, batch: &Batch) -> Result<()> {
-        self.commits += 1;
-        let stamp: Vec<u8> =
-            batch.lease.node.bytes().iter().copied().chain(self.commits.to_be_bytes()).collect();
-        let mut last = Failed::Again;
-        for _ in 0..TRIES {
-            last = match self.attempt(batch, &stamp).await {
-                Ok(()) => return Ok(()),
-                Err(Failed::Again) => Failed::Again,
-                Err(other) => {
-                    last = other;
-                    break;
-                }
-            };
-        }
-        match last {
-            Failed::For(problem) => {
-                if let StoreError::Unfit(_) = problem {
-                    // A prepared statement may be what is refused, after a migration; the next commit prepares its own.
-                    self.prepared = None;
-                }
-                Err(problem)
-            }
-            Failed::Again => Err(StoreError::Busy("other transactions went first, every time".into())),
-            Failed::Unknown => self.find_out(batch, &stamp).await,
-        }
-    }
-
     async fn connected(&mut self) -> Result<()> {
         if self.prepared.as_ref().is_none_or(|p| p.client.is_closed()) {
             self.batched.clear();
@@ -95,7 +68,6 @@ impl Committer {
         }
         Ok(())
     }
-
     /// The connection was cut while the commit was on its way. Locking the rows it had locked waits until it has ended.
     async fn find_out(&mut self, batch: &Batch, stamp: &[u8]) -> Result<()> {
         self.connected().await?;
@@ -156,6 +128,40 @@ impl Committer {
             self.batched.insert(text, many);
         }
         Ok(())
+    }
+}
+
+impl Commit for Committer {
+    async fn commit(&mut self, batch: &Batch) -> Result<()> {
+        self.commits += 1;
+        let stamp: Vec<u8> =
+            batch.lease.node.bytes().iter().copied().chain(self.commits.to_be_bytes()).collect();
+        let mut last = Failed::Again;
+        for _ in 0..TRIES {
+            last = match self.attempt(batch, &stamp).await {
+                Ok(()) => return Ok(()),
+                Err(Failed::Again) => Failed::Again,
+                Err(other) => {
+                    last = other;
+                    break;
+                }
+            };
+        }
+        match last {
+            Failed::For(problem) => {
+                if let StoreError::Unfit(_) = problem {
+                    // A prepared statement may be what is refused, after a migration; the next commit prepares its own.
+                    self.prepared = None;
+                }
+                Err(problem)
+            }
+            Failed::Again => Err(StoreError::Busy("other transactions went first, every time".into())),
+            Failed::Unknown => self.find_out(batch, &stamp).await,
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.prepared = None;
     }
 }
 
