@@ -17,7 +17,7 @@ pub enum EngineError {
     Refused { step: StepId, why: String },
     #[error("the session is not known; it has ended or its lease ran out")]
     NoSession,
-    #[error("nothing was stored: {0}")]
+    #[error("{}", unavailable(.0))]
     Unavailable(StoreError),
     /// The database refuses what this very request asks for; asking again changes nothing.
     #[error("nothing was stored: {0}")]
@@ -35,5 +35,12 @@ impl EngineError {
 impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         EngineError::Unavailable(error)
+    }
+}
+
+fn unavailable(problem: &StoreError) -> String {
+    match problem {
+        StoreError::Unknown(_) => problem.to_string(),
+        _ => format!("nothing was stored: {problem}"),
     }
 }

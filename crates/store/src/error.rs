@@ -13,6 +13,9 @@ pub enum StoreError {
     /// The store does not take writes now: disk full, read-only, gone.
     #[error("the database does not answer: {0}")]
     Down(String),
+    /// The store went away while it was told to keep something, and cannot be asked whether it did.
+    #[error("it is not known whether this was stored: {0}")]
+    Unknown(String),
     /// The store answers, but never takes this: a value or a statement it refuses. Trying again changes nothing.
     #[error("the database refuses what it was given: {0}")]
     Unfit(String),

@@ -415,7 +415,7 @@ impl Node {
         }
         if let Err(problem) = outcome {
             if !self.down {
-                error!(%problem, "a turn was not stored; nothing of it was acknowledged");
+                error!(%problem, "a turn was not stored, or not for certain; nothing of it was acknowledged");
             }
             self.outstanding.retain(|(n, _, _)| *n != turn);
             self.fail(&problem);

@@ -5,7 +5,7 @@
 //!        its groups, so that after a cut connection the next one can tell which way it went.
 
 use super::batched::batched;
-use super::link::{Prepared, connect};
+use super::link::{Patience, Prepared, connect, within};
 use super::writer::Commit;
 use crate::settings::read_breaker;
 use crate::sql::{Cells, Param, Row};
@@ -13,6 +13,7 @@ use crate::writes::{Values, Write, compose};
 use crate::{Batch, Result, StoreError};
 use futures_util::future::join_all;
 use std::collections::HashMap;
+use std::time::Duration;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Statement};
@@ -20,14 +21,27 @@ use tokio_postgres::{Config, Statement};
 /// A transaction that lost against another by order alone is tried again.
 const TRIES: usize = 5;
 
+/// Between two questions to a server that does not answer; doubled each time.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(1);
+
 const VERIFY: &str = "update dispatch_groups set commit_id = $2 where owner_id = $1
     returning dispatch_group, epoch, breaker, (select value from settings where name = 'breaker')";
 
 pub struct Committer {
     config: Config,
+    patience: Patience,
     prepared: Option<Prepared>,
     batched: HashMap<&'static str, Statement>,
     commits: u64,
+}
+
+/// Which way a commit went.
+enum Went {
+    Stored,
+    NotStored,
+    /// Another node has written its own stamp since.
+    Unseen,
 }
 
 enum Failed {
@@ -57,8 +71,8 @@ impl From<tokio_postgres::Error> for Failed {
 }
 
 impl Committer {
-    pub fn new(config: Config) -> Committer {
-        Committer { config, prepared: None, batched: HashMap::new(), commits: 0 }
+    pub fn new(config: Config, patience: Patience) -> Committer {
+        Committer { config, patience, prepared: None, batched: HashMap::new(), commits: 0 }
     }
 
     async fn connected(&mut self) -> Result<()> {
@@ -68,20 +82,87 @@ impl Committer {
         }
         Ok(())
     }
-    /// The connection was cut while the commit was on its way. Locking the rows it had locked waits until it has ended.
+
+    /// The connection was cut while the commit was on its way.
     async fn find_out(&mut self, batch: &Batch, stamp: &[u8]) -> Result<()> {
+        let asked = tokio::time::timeout(self.patience.find_out, self.ask_until_told(batch, stamp)).await;
+        match asked {
+            Ok(Went::Stored) => Ok(()),
+            Ok(Went::NotStored) => {
+                Err(StoreError::Down("the connection was cut, and the turn was not stored".into()))
+            }
+            Ok(Went::Unseen) => {
+                Err(StoreError::Unknown("the connection was cut, and another node has taken over".into()))
+            }
+            Err(_) => {
+                self.abandon();
+                Err(StoreError::Unknown("the connection was cut, and the database cannot be asked".into()))
+            }
+        }
+    }
+
+    async fn ask_until_told(&mut self, batch: &Batch, stamp: &[u8]) -> Went {
+        let mut pause = ASK_AGAIN;
+        loop {
+            // Whatever is left of the old connection is not to be trusted.
+            self.abandon();
+            match self.which_way(batch, stamp).await {
+                Ok(went) => return went,
+                Err(problem) => tracing::warn!(%problem, "which way a commit went is not known yet"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(ASK_AGAIN_MAX);
+        }
+    }
+
+    /// Locking the rows that a commit had locked waits until it has ended.
+    async fn which_way(&mut self, batch: &Batch, stamp: &[u8]) -> Result<Went> {
         self.connected().await?;
         let prepared = self.prepared.as_ref().expect("it was just connected");
         let groups: Vec<&str> = batch.lease.groups.iter().map(|(group, _)| group.as_str()).collect();
-        let text = "select commit_id from dispatch_groups where dispatch_group = any($1) for share";
-        let stamps = prepared.client.query(text, &[&groups]).await?;
-        if stamps.iter().any(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp)) {
-            return Ok(());
+        let text = "select commit_id, owner_id, dispatch_group, epoch from dispatch_groups
+                     where dispatch_group = any($1) for share";
+        let rows = prepared.client.query(text, &[&groups]).await?;
+        if rows.iter().any(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp)) {
+            return Ok(Went::Stored);
         }
-        Err(StoreError::Down("the connection was cut, and the turn was not stored".into()))
+        // Only its owner puts a stamp on a group, one commit after the other: a group that is still ours would bear it.
+        let ours = |row: &tokio_postgres::Row| {
+            let (owner, group, epoch): (Option<&[u8]>, &str, i64) = (row.get(1), row.get(2), row.get(3));
+            let same = |(g, e): &(_, u64)| model::DispatchGroup::as_str(g) == group && *e as i64 == epoch;
+            owner == Some(batch.lease.node.bytes().as_slice()) && batch.lease.groups.iter().any(same)
+        };
+        Ok(if rows.iter().any(ours) { Went::NotStored } else { Went::Unseen })
     }
 
     async fn attempt(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
+        let limit = self.patience.flight;
+        if let Err(failed) = within(limit, self.write(batch, stamp)).await {
+            self.roll_back().await;
+            return Err(failed);
+        }
+        let client = &self.prepared.as_ref().expect("it has written").client;
+        let committed = within(limit, async { Ok::<(), Failed>(client.batch_execute("commit").await?) });
+        // An error here may come after the deed; only these are certain to have changed nothing.
+        committed.await.map_err(|failed| match failed {
+            Failed::Again | Failed::For(StoreError::Unfit(_)) => failed,
+            _ => Failed::Unknown,
+        })
+    }
+
+    /// Without a word from the server the connection goes, and the transaction with it.
+    async fn roll_back(&mut self) {
+        let Some(Prepared { client, .. }) = &self.prepared else { return };
+        let rolled_back = within(self.patience.flight.min(ASK_AGAIN_MAX), async {
+            Ok::<(), StoreError>(client.batch_execute("rollback").await?)
+        });
+        if rolled_back.await.is_err() {
+            self.abandon();
+        }
+    }
+
+    /// The first flight: everything but the commit.
+    async fn write(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
         self.connected().await?;
         let writes = compose(batch);
         for write in &writes {
@@ -106,18 +187,7 @@ impl Committer {
             client.query(&verify, &verify_params),
             join_all(running)
         );
-        let checked = check(batch, begun, verified, &writes, done);
-        if let Err(failed) = checked {
-            if !client.is_closed() {
-                client.batch_execute("rollback").await?;
-            }
-            return Err(failed);
-        }
-        // An error here may come after the deed; only a lost race is certain to have changed nothing.
-        client.batch_execute("commit").await.map_err(|error| match Failed::from(error) {
-            Failed::Again => Failed::Again,
-            _ => Failed::Unknown,
-        })
+        check(batch, begun, verified, &writes, done)
     }
 
     async fn prepare(&mut self, text: &'static str) -> Result<()> {
@@ -151,7 +221,7 @@ impl Commit for Committer {
             Failed::For(problem) => {
                 if let StoreError::Unfit(_) = problem {
                     // A prepared statement may be what is refused, after a migration; the next commit prepares its own.
-                    self.prepared = None;
+                    self.abandon();
                 }
                 Err(problem)
             }

@@ -18,6 +18,35 @@ const STATEMENT_TIMEOUT: &str = "30s";
 /// A network that says nothing for this long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A silent connection is asked this often, and this many times, before it is given up.
+const PROBE_EVERY: Duration = Duration::from_secs(3);
+const PROBES: u32 = 3;
+/// From the first packet until the server has let us in.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
+/// How long an answer is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// One flight of statements; the server gives up a little earlier by itself.
+    pub flight: Duration,
+    /// Until it is known which way a commit went whose answer was lost.
+    pub find_out: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { flight: Duration::from_secs(35), find_out: Duration::from_secs(20) }
+    }
+}
+
+/// What is not answered in time is given up, and its connection with it.
+pub async fn within<T, E: From<StoreError>>(
+    limit: Duration,
+    work: impl Future<Output = std::result::Result<T, E>>,
+) -> std::result::Result<T, E> {
+    let late = || Err(StoreError::Down(format!("no answer within {limit:?}")).into());
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| late())
+}
 
 fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -57,11 +86,13 @@ pub fn config(url: &str) -> Result<Config> {
     );
     config.options(&options).application_name("stepfast").connect_timeout(CONNECT_TIMEOUT);
     config.tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
+    config.keepalives_interval(PROBE_EVERY).keepalives_retries(PROBES);
     Ok(config)
 }
 
 pub async fn connect(config: &Config) -> Result<Client> {
-    let (client, connection) = config.connect(NoTls).await?;
+    let (client, connection) =
+        within(HANDSHAKE_MAX, async { Ok::<_, StoreError>(config.connect(NoTls).await?) }).await?;
     spawn(async move {
         if let Err(problem) = connection.await {
             tracing::warn!(%problem, "a connection to PostgreSQL ended");
@@ -147,10 +178,37 @@ impl Link {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// The last word of a transaction, whatever becomes of it.
-    fn end(&self, word: &str) -> Result<()> {
-        let ended = self.script(word);
-        self.current().in_transaction = false;
+    fn end(&self, word: &'static str) -> Result<()> {
+        let ended = self.ask(|prepared| async move { Ok(prepared.client.batch_execute(word).await?) });
+        let mut current = self.current();
+        current.in_transaction = false;
+        if ended.is_err() {
+            // What is left of it ends with its connection.
+            current.connection = None;
+        }
         ended
+    }
+    /// Wait for an answer as long as it may take; a connection that does not answer is not asked again.
+    fn ask<T, F>(&self, work: impl FnOnce(Arc<Prepared>) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let prepared = self.prepared()?;
+        let asked = prepared.clone();
+        let answer = wait(within(Patience::default().flight, work(prepared)));
+        if let Err(StoreError::Down(_)) = answer {
+            self.leave(&asked);
+        }
+        answer
+    }
+    /// The next statement outside of a transaction gets a connection of its own.
+    fn leave(&self, failed: &Arc<Prepared>) {
+        let mut current = self.current();
+        if !current.in_transaction && current.connection.as_ref().is_some_and(|now| Arc::ptr_eq(now, failed))
+        {
+            current.connection = None;
+        }
     }
     /// Statements without parameters or answers.
     pub fn script(&self, sql: &str) -> Result<()> {
@@ -169,25 +227,26 @@ fn refs<'a>(params: &'a [Param<'static>]) -> Vec<&'a (dyn ToSql + Sync)> {
 
 impl Sql for Link {
     fn each(&self, sql: &str, params: &[Param], look: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
-        let (prepared, sql, params) = (self.prepared()?, sql.to_string(), owned(params));
-        let rows = wait(async move {
+        let (sql, params) = (sql.to_string(), owned(params));
+        let rows = self.ask(|prepared| async move {
             let statement = prepared.prepare(&sql).await?;
             Ok(prepared.client.query(&statement, &refs(&params)).await?)
         })?;
         rows.iter().try_for_each(|row| look(row))
     }
     fn execute(&self, sql: &str, params: &[Param]) -> Result<u64> {
-        let (prepared, sql, params) = (self.prepared()?, sql.to_string(), owned(params));
-        wait(async move {
+        let (sql, params) = (sql.to_string(), owned(params));
+        self.ask(|prepared| async move {
             let statement = prepared.prepare(&sql).await?;
             Ok(prepared.client.execute(&statement, &refs(&params)).await?)
         })
     }
     fn begin(&self, access: Access) -> Result<()> {
-        self.script(match access {
+        let word = match access {
             Access::Read => "begin isolation level repeatable read read only",
             Access::Write => "begin",
-        })?;
+        };
+        self.ask(|prepared| async move { Ok(prepared.client.batch_execute(word).await?) })?;
         self.current().in_transaction = true;
         Ok(())
     }

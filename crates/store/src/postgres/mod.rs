@@ -10,6 +10,7 @@ mod scratch;
 mod store;
 mod writer;
 
+pub use link::Patience;
 pub use scratch::Scratch;
 pub use store::PostgresStore;
 

@@ -3,7 +3,7 @@
 use super::clock::{SERVER_NOW, ServerClock};
 use super::commit::Committer;
 use super::leases::take_free;
-use super::link::{self, Link};
+use super::link::{self, Link, Patience};
 use super::migrate::migrate;
 use super::writer::Writer;
 use crate::batch::NodeRow;
@@ -28,10 +28,15 @@ pub struct PostgresStore {
 impl PostgresStore {
     /// Connect and migrate. Time is the server's, unless a clock is given.
     pub fn open(url: &str, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
+        PostgresStore::open_with(url, clock, Patience::default())
+    }
+
+    /// As long as a commit may take.
+    pub fn open_with(url: &str, clock: Option<Arc<dyn Clock>>, patience: Patience) -> Result<PostgresStore> {
         let link = Link::open(url)?;
         let server = clock.is_none().then(Arc::<ServerClock>::default);
         let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
-        let writer = Writer::start(Committer::new(link::config(url)?));
+        let writer = Writer::start(Committer::new(link::config(url)?, patience));
         let store = PostgresStore { link, clock, server, writer, retained_to: Default::default() };
         store.compare_clocks()?;
         migrate(&store.link, store.clock.now())?;

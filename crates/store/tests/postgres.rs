@@ -1,0 +1,162 @@
+//! PostgreSQL behind a network that loses things: what is told of a commit is true.
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod proxy;
+
+use model::{DispatchGroup, NodeId};
+use proxy::{Proxy, Trouble};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use stepfast_store::postgres::{Patience, PostgresStore, Scratch};
+use stepfast_store::{AuditEntry, Batch, Lease, NodeRow, SimClock, Store, StoreError};
+
+fn scratch(name: &str) -> Scratch {
+    let server = std::env::var("STEPFAST_TEST_POSTGRES")
+        .expect("set STEPFAST_TEST_POSTGRES to the address of a server; `cargo xtask test` starts one");
+    Scratch::new(&server, &format!("store_{}_{name}", std::process::id())).unwrap()
+}
+
+/// A store whose every word goes through the proxy, and its way around it.
+struct Scene {
+    store: PostgresStore,
+    lease: Lease,
+    proxy: Proxy,
+    scratch: Scratch,
+    patience: Patience,
+}
+
+impl Scene {
+    fn new(name: &str) -> Scene {
+        let patience = Patience { flight: Duration::from_secs(2), find_out: Duration::from_secs(5) };
+        Scene::with(name, patience)
+    }
+
+    fn with(name: &str, patience: Patience) -> Scene {
+        let scratch = scratch(name);
+        let proxy = Proxy::new(&scratch.url);
+        let clock = Arc::new(SimClock::default());
+        let mut store =
+            PostgresStore::open_with(&proxy.url(&scratch.url), Some(clock.clone()), patience).unwrap();
+        let groups = ["alpha", "beta"].map(DispatchGroup::new);
+        let lease = store.lease(&node(store.now()), &groups, &groups).unwrap();
+        Scene { store, lease, proxy, scratch, patience }
+    }
+
+    /// Commit one line of the audit.
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let mut batch = Batch::new(self.lease.clone(), self.store.now());
+        batch.audit.push(AuditEntry {
+            who: "test".into(),
+            verb: "wrote".into(),
+            target: "this".into(),
+            why: None,
+            before: None,
+            after: None,
+        });
+        let (answer, got) = mpsc::channel();
+        self.store.commit(batch, Box::new(move |outcome| answer.send(outcome).unwrap()));
+        got.recv_timeout(self.patience.flight * 3 + self.patience.find_out + Duration::from_secs(2))
+            .expect("a commit is answered in time")
+    }
+
+    fn lines(&self) -> i64 {
+        self.store.reader().value("select count(*) from audit", &[]).unwrap()
+    }
+
+    /// After a failure the store takes commits again.
+    fn goes_on(&mut self) {
+        let before = self.lines();
+        self.store.reset();
+        self.commit().unwrap();
+        assert_eq!(self.lines(), before + 1);
+    }
+}
+
+fn node(now: model::Timestamp) -> NodeRow {
+    NodeRow {
+        id: NodeId::of(1),
+        host: "here".into(),
+        pid: 1,
+        url: None,
+        version: "0".into(),
+        machine: String::new(),
+        started_at: now,
+        seen_at: now,
+        ended_at: None,
+    }
+}
+
+fn nothing() -> Box<dyn FnOnce() + Send> {
+    Box::new(|| {})
+}
+
+#[test]
+fn a_server_that_falls_silent_before_the_commit_is_given_up() {
+    let mut scene = Scene::new("silent");
+    scene.proxy.next(Trouble::Silence("begin"));
+    assert_eq!(scene.commit(), Err(StoreError::Down("no answer within 2s".into())));
+    assert_eq!(scene.lines(), 0);
+    scene.goes_on();
+}
+
+#[test]
+fn a_commit_whose_answer_never_comes_is_found_out() {
+    let mut scene = Scene::new("unheard");
+    scene.proxy.next(Trouble::Silence("commit"));
+    scene.commit().unwrap();
+    assert_eq!(scene.lines(), 1);
+    scene.goes_on();
+}
+
+#[test]
+fn a_commit_that_never_arrived_is_known_as_not_stored() {
+    let mut scene = Scene::new("cut");
+    scene.proxy.next(Trouble::CutBefore("commit"));
+    let told = scene.commit().unwrap_err();
+    assert_eq!(told, StoreError::Down("the connection was cut, and the turn was not stored".into()));
+    assert_eq!(scene.lines(), 0);
+    scene.goes_on();
+}
+
+#[test]
+fn a_server_that_is_away_for_a_while_is_asked_until_it_tells() {
+    let mut scene = Scene::new("away");
+    scene.commit().unwrap();
+    scene.proxy.next(Trouble::CutAfter("commit", nothing()));
+    scene.proxy.refuse(4);
+    scene.commit().unwrap();
+    assert_eq!((scene.lines(), scene.proxy.refused()), (2, 4));
+    scene.goes_on();
+}
+
+#[test]
+fn a_server_that_stays_away_leaves_it_unknown() {
+    let patience = Patience { flight: Duration::from_secs(2), find_out: Duration::from_millis(300) };
+    let mut scene = Scene::with("gone", patience);
+    scene.commit().unwrap();
+    scene.proxy.next(Trouble::CutAfter("commit", nothing()));
+    scene.proxy.refuse(usize::MAX);
+    let told = scene.commit().unwrap_err();
+    assert!(matches!(told, StoreError::Unknown(_)), "{told:?}");
+    assert!(told.to_string().starts_with("it is not known whether this was stored"), "{told}");
+    scene.proxy.refuse(0);
+    assert_eq!(scene.lines(), 2);
+    scene.goes_on();
+}
+
+/// The stamp of the next owner hid ours, and a turn that was stored was told as not stored.
+#[test]
+fn a_commit_that_another_node_has_written_over_is_not_told_as_lost() {
+    let mut scene = Scene::new("taken");
+    let beside = PostgresStore::open(&scene.scratch.url, None).unwrap();
+    let meanwhile = Box::new(move || {
+        let text = "update dispatch_groups set owner_id = '\\x02', epoch = epoch + 1, commit_id = '\\x02'";
+        beside.reader().execute(text, &[]).unwrap();
+    });
+    scene.proxy.next(Trouble::CutAfter("commit", meanwhile));
+    let told = scene.commit().unwrap_err();
+    assert_eq!(told, StoreError::Unknown("the connection was cut, and another node has taken over".into()));
+    assert_eq!(scene.lines(), 1);
+    scene.store.reset();
+    assert!(matches!(scene.commit(), Err(StoreError::Lost { .. })));
+}
