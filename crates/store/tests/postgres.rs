@@ -1,4 +1,4 @@
-//! PostgreSQL behind a network that loses things: what is told of a commit is true.
+//! PostgreSQL behind a network that loses things, and with more rows than one holds.
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod proxy;
@@ -159,4 +159,63 @@ fn a_commit_that_another_node_has_written_over_is_not_told_as_lost() {
     assert_eq!(scene.lines(), 1);
     scene.store.reset();
     assert!(matches!(scene.commit(), Err(StoreError::Lost { .. })));
+}
+
+/// The most this process has held, in megabytes.
+fn held_most() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1_024
+}
+
+/// Look until it is so; the thing that is waited for ends the wait, not the clock.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("it never came to be that {what}");
+}
+
+#[test]
+fn a_long_answer_waits_at_the_server_until_it_is_looked_at() {
+    const ROWS: i64 = 200_000;
+    let scratch = scratch("long");
+    let (store, beside) =
+        (PostgresStore::open(&scratch.url, None).unwrap(), PostgresStore::open(&scratch.url, None).unwrap());
+    let waits = "select count(*) from pg_stat_activity
+                  where datname = current_database() and state = 'active' and wait_event = 'ClientWrite'";
+    let (before, mut seen) = (held_most(), 0);
+    let text = "select n, repeat('x', 1000) from generate_series(1, $1::bigint) as n";
+    let look = &mut |row: &stepfast_store::sql::Row| {
+        seen += 1;
+        assert_eq!((row.get::<i64>(0)?, row.text(1)?.len()), (seen, 1_000));
+        if seen == 1 {
+            until("the server waits", || beside.reader().value::<i64>(waits, &[]).unwrap() == 1);
+        }
+        Ok(())
+    };
+    store.reader().each(text, &[ROWS.into()], look).unwrap();
+    assert_eq!(seen, ROWS);
+    let most = held_most() - before;
+    assert!(most < 20, "an answer of 200 MB took {most} MB");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_leaves_the_connection_usable() {
+    let scratch = scratch("enough");
+    let store = PostgresStore::open(&scratch.url, None).unwrap();
+    let enough = StoreError::Refused("enough".into());
+    let mut seen = 0;
+    let stopped = store.reader().each("select * from generate_series(1, 100000)", &[], &mut |_| {
+        seen += 1;
+        if seen == 300 { Err(enough.clone()) } else { Ok(()) }
+    });
+    assert_eq!((stopped, seen), (Err(enough), 300));
+    for rows in [0, 1, 249, 250, 251, 1_000, 1_001] {
+        let text = format!("select n from generate_series(1, {rows}) as n");
+        assert_eq!(store.reader().rows(&text, &[], |row| row.get::<i64>(0)).unwrap().len(), rows);
+    }
 }

@@ -3,6 +3,7 @@
 //! Why    the engine decides on a thread of its own and asks its store plainly; the driver is async and pipelines. All
 //!        connections of a process live on one small runtime, and a caller waits for its answer on a channel.
 
+use super::stream;
 use crate::sql::{Access, Cell, Cells, Param, Row, Sql};
 use crate::{Result, StoreError};
 use std::collections::HashMap;
@@ -227,12 +228,12 @@ fn refs<'a>(params: &'a [Param<'static>]) -> Vec<&'a (dyn ToSql + Sync)> {
 
 impl Sql for Link {
     fn each(&self, sql: &str, params: &[Param], look: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
-        let (sql, params) = (sql.to_string(), owned(params));
-        let rows = self.ask(|prepared| async move {
-            let statement = prepared.prepare(&sql).await?;
-            Ok(prepared.client.query(&statement, &refs(&params)).await?)
-        })?;
-        rows.iter().try_for_each(|row| look(row))
+        let prepared = self.prepared()?;
+        let seen = stream::each(prepared.clone(), sql.to_string(), owned(params), look);
+        if let Err(StoreError::Down(_)) = seen {
+            self.leave(&prepared);
+        }
+        seen
     }
     fn execute(&self, sql: &str, params: &[Param]) -> Result<u64> {
         let (sql, params) = (sql.to_string(), owned(params));

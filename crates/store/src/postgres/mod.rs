@@ -8,6 +8,7 @@ mod link;
 mod migrate;
 mod scratch;
 mod store;
+mod stream;
 mod writer;
 
 pub use link::Patience;
