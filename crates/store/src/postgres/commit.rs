@@ -4,8 +4,9 @@
 //!        the leases are still ours and every row was still the one the turn saw. Each commit leaves its stamp on the rows of
 //!        its groups, so that after a cut connection the next one can tell which way it went.
 
+use super::address::Address;
 use super::batched::batched;
-use super::link::{Patience, Prepared, connect, within};
+use super::link::{Patience, Prepared, within};
 use super::writer::Commit;
 use crate::settings::read_breaker;
 use crate::sql::{Cells, Param, Row};
@@ -14,9 +15,9 @@ use crate::{Batch, Result, StoreError};
 use futures_util::future::join_all;
 use std::collections::HashMap;
 use std::time::Duration;
+use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, Statement};
 
 /// A transaction that lost against another by order alone is tried again.
 const TRIES: usize = 5;
@@ -29,7 +30,7 @@ const VERIFY: &str = "update dispatch_groups set commit_id = $2 where owner_id =
     returning dispatch_group, epoch, breaker, (select value from settings where name = 'breaker')";
 
 pub struct Committer {
-    config: Config,
+    address: Address,
     patience: Patience,
     prepared: Option<Prepared>,
     batched: HashMap<&'static str, Statement>,
@@ -71,14 +72,14 @@ impl From<tokio_postgres::Error> for Failed {
 }
 
 impl Committer {
-    pub fn new(config: Config, patience: Patience) -> Committer {
-        Committer { config, patience, prepared: None, batched: HashMap::new(), commits: 0 }
+    pub fn new(address: Address, patience: Patience) -> Committer {
+        Committer { address, patience, prepared: None, batched: HashMap::new(), commits: 0 }
     }
 
     async fn connected(&mut self) -> Result<()> {
         if self.prepared.as_ref().is_none_or(|p| p.client.is_closed()) {
             self.batched.clear();
-            self.prepared = Some(Prepared::new(connect(&self.config).await?));
+            self.prepared = Some(self.address.connect().await?);
         }
         Ok(())
     }

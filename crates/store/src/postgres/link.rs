@@ -3,6 +3,7 @@
 //! Why    the engine decides on a thread of its own and asks its store plainly; the driver is async and pipelines. All
 //!        connections of a process live on one small runtime, and a caller waits for its answer on a channel.
 
+use super::address::Address;
 use super::stream;
 use crate::sql::{Access, Cell, Cells, Param, Row, Sql};
 use crate::{Result, StoreError};
@@ -12,18 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Config, NoTls, Statement};
-
-/// A statement that takes longer is given up.
-const STATEMENT_TIMEOUT: &str = "30s";
-/// A network that says nothing for this long is gone.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A silent connection is asked this often, and this many times, before it is given up.
-const PROBE_EVERY: Duration = Duration::from_secs(3);
-const PROBES: u32 = 3;
-/// From the first packet until the server has let us in.
-const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+use tokio_postgres::{Client, Statement};
 
 /// How long an answer is waited for.
 #[derive(Clone, Copy, Debug)]
@@ -76,32 +66,6 @@ pub fn wait<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 's
     got.recv().unwrap_or_else(|_| Err(StoreError::Down("the connection's runtime has stopped".into())))
 }
 
-/// Where the database is; checked before the first connection.
-pub fn config(url: &str) -> Result<Config> {
-    let mut config: Config = url
-        .parse()
-        .map_err(|e| StoreError::Refused(format!("`{url}` is not the address of a database: {e}")))?;
-    let options = format!(
-        "-c search_path=stepfast -c statement_timeout={STATEMENT_TIMEOUT} \
-         -c idle_in_transaction_session_timeout={STATEMENT_TIMEOUT} -c plan_cache_mode=force_generic_plan"
-    );
-    config.options(&options).application_name("stepfast").connect_timeout(CONNECT_TIMEOUT);
-    config.tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
-    config.keepalives_interval(PROBE_EVERY).keepalives_retries(PROBES);
-    Ok(config)
-}
-
-pub async fn connect(config: &Config) -> Result<Client> {
-    let (client, connection) =
-        within(HANDSHAKE_MAX, async { Ok::<_, StoreError>(config.connect(NoTls).await?) }).await?;
-    spawn(async move {
-        if let Err(problem) = connection.await {
-            tracing::warn!(%problem, "a connection to PostgreSQL ended");
-        }
-    });
-    Ok(client)
-}
-
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> Self {
         let told = match error.as_db_error() {
@@ -146,7 +110,7 @@ impl Prepared {
 
 /// A connection for plain use, made anew after it was lost.
 pub struct Link {
-    config: Config,
+    address: Address,
     current: Mutex<Current>,
 }
 
@@ -159,7 +123,7 @@ struct Current {
 
 impl Link {
     pub fn open(url: &str) -> Result<Link> {
-        let link = Link { config: config(url)?, current: Mutex::default() };
+        let link = Link { address: Address::parse(url)?, current: Mutex::default() };
         link.prepared()?;
         Ok(link)
     }
@@ -170,8 +134,8 @@ impl Link {
         {
             return Ok(known.clone());
         }
-        let config = self.config.clone();
-        let made = Arc::new(wait(async move { Ok(Prepared::new(connect(&config).await?)) })?);
+        let address = self.address.clone();
+        let made = Arc::new(wait(async move { address.connect().await })?);
         current.connection = Some(made.clone());
         Ok(made)
     }

@@ -1,5 +1,6 @@
 //! PostgreSQL: commits in two flights on one connection, reads on another, many nodes on one database.
 
+mod address;
 mod batched;
 mod clock;
 mod commit;
@@ -9,6 +10,7 @@ mod migrate;
 mod scratch;
 mod store;
 mod stream;
+mod tls;
 mod writer;
 
 pub use link::Patience;

@@ -1,9 +1,10 @@
 //! The engine's side of PostgreSQL: which connection reads, which writes, and who may.
 
+use super::address::Address;
 use super::clock::{SERVER_NOW, ServerClock};
 use super::commit::Committer;
 use super::leases::take_free;
-use super::link::{self, Link, Patience};
+use super::link::{Link, Patience};
 use super::migrate::migrate;
 use super::writer::Writer;
 use crate::batch::NodeRow;
@@ -36,7 +37,7 @@ impl PostgresStore {
         let link = Link::open(url)?;
         let server = clock.is_none().then(Arc::<ServerClock>::default);
         let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
-        let writer = Writer::start(Committer::new(link::config(url)?, patience));
+        let writer = Writer::start(Committer::new(Address::parse(url)?, patience));
         let store = PostgresStore { link, clock, server, writer, retained_to: Default::default() };
         store.compare_clocks()?;
         migrate(&store.link, store.clock.now())?;
