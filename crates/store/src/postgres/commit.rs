@@ -5,17 +5,16 @@
 //!        its groups, so that after a cut connection the next one can tell which way it went.
 
 use super::address::Address;
-use super::batched::batched;
 use super::link::{Patience, Prepared, within};
+use super::many::Many;
 use super::writer::Commit;
 use crate::settings::read_breaker;
-use crate::sql::{Cells, Param, Row};
-use crate::writes::{Values, Write, compose};
+use crate::sql::{Cells, Row};
+use crate::writes::{Write, compose};
 use crate::{Batch, Result, StoreError};
 use futures_util::future::join_all;
 use std::collections::HashMap;
 use std::time::Duration;
-use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
@@ -33,7 +32,7 @@ pub struct Committer {
     address: Address,
     patience: Patience,
     prepared: Option<Prepared>,
-    batched: HashMap<&'static str, Statement>,
+    many: HashMap<&'static str, Many>,
     commits: u64,
 }
 
@@ -73,12 +72,12 @@ impl From<tokio_postgres::Error> for Failed {
 
 impl Committer {
     pub fn new(address: Address, patience: Patience) -> Committer {
-        Committer { address, patience, prepared: None, batched: HashMap::new(), commits: 0 }
+        Committer { address, patience, prepared: None, many: HashMap::new(), commits: 0 }
     }
 
     async fn connected(&mut self) -> Result<()> {
         if self.prepared.as_ref().is_none_or(|p| p.client.is_closed()) {
-            self.batched.clear();
+            self.many.clear();
             self.prepared = Some(self.address.connect().await?);
         }
         Ok(())
@@ -172,15 +171,7 @@ impl Committer {
         let prepared = self.prepared.as_ref().expect("it was just connected");
         let verify = prepared.prepare(VERIFY).await?;
         let client = &prepared.client;
-        let columns: Vec<Vec<Vec<Param>>> = writes.iter().map(|write| transposed(&write.rows)).collect();
-        let params: Vec<Vec<&(dyn ToSql + Sync)>> = columns
-            .iter()
-            .map(|columns| columns.iter().map(|c| c as &(dyn ToSql + Sync)).collect())
-            .collect();
-        let running = writes
-            .iter()
-            .zip(&params)
-            .map(|(write, params)| client.execute(&self.batched[write.sql], params.as_slice()));
+        let running = writes.iter().map(|write| self.many[write.sql].put(client, &write.rows));
         let node = batch.lease.node.bytes().as_slice();
         let verify_params: [&(dyn ToSql + Sync); 2] = [&node, &stamp];
         let (begun, verified, done) = tokio::join!(
@@ -192,11 +183,9 @@ impl Committer {
     }
 
     async fn prepare(&mut self, text: &'static str) -> Result<()> {
-        if !self.batched.contains_key(text) {
+        if !self.many.contains_key(text) {
             let client = &self.prepared.as_ref().expect("it is connected").client;
-            let one = client.prepare(text).await?;
-            let many = client.prepare(&batched(text, one.params())).await?;
-            self.batched.insert(text, many);
+            self.many.insert(text, Many::prepare(client, text).await?);
         }
         Ok(())
     }
@@ -234,11 +223,6 @@ impl Commit for Committer {
     fn abandon(&mut self) {
         self.prepared = None;
     }
-}
-
-fn transposed<'a>(rows: &[Values<'a>]) -> Vec<Vec<Param<'a>>> {
-    let width = rows.first().map_or(0, Vec::len);
-    (0..width).map(|i| rows.iter().map(|row| row[i].clone()).collect()).collect()
 }
 
 type Answer<T> = std::result::Result<T, tokio_postgres::Error>;

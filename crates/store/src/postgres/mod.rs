@@ -6,6 +6,7 @@ mod clock;
 mod commit;
 mod leases;
 mod link;
+mod many;
 mod migrate;
 mod scratch;
 mod store;
