@@ -9,7 +9,7 @@ use proxy::{Proxy, Trouble};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use stepfast_store::postgres::{Patience, PostgresStore, Scratch};
-use stepfast_store::{AuditEntry, Batch, Lease, NodeRow, SimClock, Store, StoreError};
+use stepfast_store::{AuditEntry, Batch, Lease, NodeRow, Retained, Retention, SimClock, Store, StoreError};
 
 fn scratch(name: &str) -> Scratch {
     let server = std::env::var("STEPFAST_TEST_POSTGRES")
@@ -219,4 +219,58 @@ fn a_reader_that_has_seen_enough_leaves_the_connection_usable() {
         let text = format!("select n from generate_series(1, {rows}) as n");
         assert_eq!(store.reader().rows(&text, &[], |row| row.get::<i64>(0)).unwrap().len(), rows);
     }
+}
+
+/// 5,000 steps alone, and 500 parents with nine children each, all completed long ago.
+const SETTLED: &str = "
+    create temp table made as
+    select n, decode(lpad(to_hex(n), 32, '0'), 'hex') as id,
+           case when n > 5000 and n % 10 <> 1 then decode(lpad(to_hex((n - 1) / 10), 32, 'b'), 'hex') end as block_id,
+           case when n > 5000 and n % 10 = 1 then decode(lpad(to_hex((n - 1) / 10), 32, 'b'), 'hex') end as child_block_id
+      from generate_series(1, 10000) as n;
+    insert into steps (id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, state,
+        attempt, max_attempts, version, created_at, dispatched_at, started_at, completed_at, arguments)
+    select id, 'alpha', 'default', case when n % 2 = 0 then 'ok' else 'noop' end, 'normal', 'default', block_id, 1, child_block_id,
+        'completed', 1, 3, 1, n, n, n, n, '{}' from made;
+    insert into blocks (id, owner_id, home, success, depth, steps, resolvers, live, live_resolvers, current_index,
+        resolver_index, wants_resolvers, blame, touched, is_open, version)
+    select child_block_id, id, 'alpha', 'all', 2, '', '', '0', '', 2, 1, 0, '', 0, 0, 1 from made where child_block_id is not null;
+    insert into tallies
+    select dispatch_group, queue, action, coalesce(host, ''), state, case when child_block_id is null then 1 else 0 end, throttled,
+           count(*) from steps group by 1, 2, 3, 4, 5, 6, 7;
+    insert into step_attempts select id, 1, 1, null, null, null, 'failed', null from made where n % 100 = 0;
+    drop table made";
+
+#[test]
+fn archiving_ten_thousand_steps_takes_a_few_statements_a_page() {
+    let mut scene = Scene::new("retain");
+    for text in SETTLED.split(';') {
+        scene.store.reader().execute(text, &[]).unwrap();
+    }
+    let mut retain = |what| {
+        let (before, mut total) = (scene.proxy.flights(), Retained::default());
+        loop {
+            total.add(&scene.store.retain(what, false).unwrap());
+            if !total.more {
+                return (total, scene.proxy.flights() - before);
+            }
+        }
+    };
+    let (long_ago, all) = (
+        model::Timestamp(1_000_000),
+        Retained { trees: 5_500, steps: 10_000, blocks: 500, ..Retained::default() },
+    );
+    let (archived, flights) = retain(Retention::Archive { before: long_ago });
+    assert_eq!(archived, all);
+    // Each block of a tree is asked for twice; all else is some statements a page.
+    assert!(flights < 2 * 500 + 300, "{flights} flights");
+    let (purged, flights) = retain(Retention::Purge { before: long_ago, only_archive: true, ticks: false });
+    assert_eq!(purged, all);
+    assert!(flights < 2 * 500 + 300, "{flights} flights");
+    let count =
+        |what: &str| scene.store.reader().value::<i64>(&format!("select count(*) from {what}"), &[]).unwrap();
+    let left =
+        ["steps", "blocks", "steps_archive", "blocks_archive", "step_attempts", "tallies where n <> 0"]
+            .map(count);
+    assert_eq!(left, [0; 6]);
 }

@@ -221,6 +221,13 @@ impl Sql for Link {
     fn rollback(&self) -> Result<()> {
         self.end("rollback")
     }
+    fn is_among(&self, column: &str, parameter: usize) -> String {
+        let p = parameter;
+        format!(
+            "{column} in (select substr(${p}::bytea, at, 16)
+               from generate_series(1, length(${p}::bytea), 16) as at)"
+        )
+    }
 }
 
 impl Cells for tokio_postgres::Row {

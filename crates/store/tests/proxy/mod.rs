@@ -23,6 +23,8 @@ struct Orders {
     /// So many connections are cut as soon as they are made.
     refuse: AtomicUsize,
     refused: AtomicUsize,
+    /// Times that the store said something.
+    flights: AtomicUsize,
 }
 
 pub struct Proxy {
@@ -61,6 +63,9 @@ impl Proxy {
     pub fn refuse(&self, connections: usize) {
         self.orders.refuse.store(connections, Ordering::SeqCst);
     }
+    pub fn flights(&self) -> usize {
+        self.orders.flights.load(Ordering::SeqCst)
+    }
     pub fn refused(&self) -> usize {
         self.orders.refused.load(Ordering::SeqCst)
     }
@@ -78,6 +83,7 @@ fn pass(client: TcpStream, server: TcpStream, orders: Arc<Orders>) {
     let (hush, then) = (silent.clone(), at_answer.clone());
     std::thread::spawn(move || {
         each(&mut from, |bytes| {
+            orders.flights.fetch_add(1, Ordering::SeqCst);
             let mut trouble = orders.trouble.lock().unwrap();
             match trouble.take() {
                 Some(Trouble::Silence(word)) if says(bytes, word) => hush.store(true, Ordering::SeqCst),
