@@ -11,19 +11,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
-use store::Store;
+use store::{Store, StoreError};
 
 /// Turns that may be decided and not yet durable. While one syncs, the next is decided.
 const TURNS_AHEAD: usize = 2;
 /// Wait after a failed commit before looking again, doubled for each further failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(250);
 const AFTER_FAILURE_MAX: Duration = Duration::from_secs(5);
+/// After a turn that the database refused for what it would write, requests go one to a turn for so long: whoever asks for
+/// it again is told, and nobody else fails with it.
+const APART: Duration = Duration::from_secs(5);
 
 pub struct Decider {
     node: Node,
     waiting: VecDeque<Request>,
     /// When the store failed, how long to leave it alone.
     failed: Option<(Stopwatch, Duration)>,
+    /// When the database last refused what a turn would write.
+    unfit: Option<Stopwatch>,
 }
 
 impl Decider {
@@ -37,6 +42,7 @@ impl Decider {
             node: Node::new(store, config, inbox, healthy)?,
             waiting: VecDeque::new(),
             failed: None,
+            unfit: None,
         })
     }
 
@@ -95,8 +101,10 @@ impl Decider {
     fn next_turn(&mut self) -> VecDeque<Request> {
         let mut weight = 0;
         let mut n = 0;
+        let apart = self.unfit.is_some_and(|since| since.elapsed() < APART);
+        let most = if apart { 1 } else { limits::STEPS_PER_TURN };
         while let Some(request) = self.waiting.get(n)
-            && weight < limits::STEPS_PER_TURN
+            && weight < most
         {
             weight += request.weight();
             n += 1;
@@ -109,8 +117,10 @@ impl Decider {
     fn take(&mut self, request: Request) {
         match request {
             Request::Committed { turn, outcome } => {
-                if outcome.is_ok() {
-                    self.failed = None;
+                match &outcome {
+                    Ok(()) => self.failed = None,
+                    Err(StoreError::Unfit(_)) => self.unfit = Some(Stopwatch::start()),
+                    Err(_) => {}
                 }
                 self.node.committed(turn, outcome);
             }
@@ -152,6 +162,16 @@ impl Decider {
 
     /// Refuse what comes until the store answers again; true when the engine is to end instead.
     fn wait_for_store(&mut self, requests: &Receiver<Request>) -> bool {
+        if self.failed.is_none() && self.unfit.is_some_and(|since| since.elapsed() < AFTER_FAILURE) {
+            // The store is well. Only what was decided is gone; whoever waits need not wait for more than that.
+            if !self.node.is_full(1) {
+                self.failed = Some((Stopwatch::start(), AFTER_FAILURE));
+                self.node.look_again();
+            } else if let Ok(request) = requests.recv_timeout(AFTER_FAILURE) {
+                self.take(request);
+            }
+            return false;
+        }
         for request in std::mem::take(&mut self.waiting) {
             match request {
                 Request::Stop { reply } => {

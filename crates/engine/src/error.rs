@@ -22,9 +22,13 @@ pub enum EngineError {
     #[error("these steps join blocks that different nodes decide for; create them in separate requests")]
     Apart,
     /// Never an answer to another node: what could not be stored is looked at again.
-    #[error("nothing was stored: {0}")]
+    #[error("{}", unavailable(.0))]
     #[serde(skip)]
     Unavailable(StoreError),
+    /// The database refuses what this very request asks for; asking again changes nothing.
+    #[error("nothing was stored: {0}")]
+    #[serde(skip)]
+    Unstorable(StoreError),
     #[error("the engine is stopping")]
     #[serde(skip)]
     Stopping,
@@ -39,5 +43,12 @@ impl EngineError {
 impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         EngineError::Unavailable(error)
+    }
+}
+
+fn unavailable(problem: &StoreError) -> String {
+    match problem {
+        StoreError::Unknown(_) => problem.to_string(),
+        _ => format!("nothing was stored: {problem}"),
     }
 }

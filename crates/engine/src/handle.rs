@@ -5,7 +5,7 @@ use crate::request::{
     Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport,
 };
 use crate::{Config, EngineError};
-use model::{Breaker, DispatchGroup, NewStep, Report, SessionId, SessionOffer, StepId};
+use model::{Breaker, DispatchGroup, Fault, NewStep, Report, SessionId, SessionOffer, StepId};
 use rules::settle::Mode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +79,7 @@ impl Engine {
         self.ask(|reply| Request::Create { steps, reply }).await
     }
     pub async fn operate(&self, operation: Operation) -> Result<Operated> {
+        storable([("by", &*operation.by), ("why", &*operation.why)])?;
         self.ask(|reply| Request::Operate { operation, reply }).await
     }
     /// Switch the breaker of one group, or of all.
@@ -88,10 +89,14 @@ impl Engine {
         breaker: Breaker,
         by: &str,
     ) -> Result<Breaker> {
+        storable([("by", by), ("why", breaker.why.as_deref().unwrap_or_default())])?;
         let by = by.to_string();
         self.ask(|reply| Request::Breaker { scope, breaker, by, reply }).await
     }
     pub async fn join(&self, offer: SessionOffer) -> Result<SessionHandle> {
+        let queues = offer.queues.iter().map(|name| ("queues", &**name));
+        let actions = offer.actions.iter().map(|name| ("actions", &**name));
+        storable(queues.chain(actions).chain([("host", &*offer.host)]))?;
         let (hand, work) = mpsc::unbounded_channel();
         let id = self.ask(|reply| Request::Join { offer, hand, reply }).await?;
         Ok(SessionHandle { id, work })
@@ -143,4 +148,11 @@ impl Engine {
     pub async fn stop(&self) -> Result<()> {
         self.ask(|reply| Request::Stop { reply }).await
     }
+}
+
+/// Nothing that a database would not keep.
+fn storable<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<()> {
+    let with_nul = texts.into_iter().filter(|(_, text)| text.contains('\0'));
+    let faults: Vec<Fault> = with_nul.map(|(field, _)| Fault::nul(field)).collect();
+    if faults.is_empty() { Ok(()) } else { Err(EngineError::Invalid(faults)) }
 }

@@ -90,3 +90,10 @@ pub struct Fault {
     pub problem: String,
     pub fix: String,
 }
+
+impl Fault {
+    /// Not every database keeps the character zero in a text, so none is given one.
+    pub fn nul(field: impl Into<String>) -> Fault {
+        Fault { field: field.into(), problem: "contains a NUL character".into(), fix: "remove it".into() }
+    }
+}

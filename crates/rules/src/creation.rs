@@ -272,7 +272,7 @@ impl Planner<'_, '_> {
                 self.fault(format!("{path}.{name}"), format!("is {} bytes long", value.len()), fix);
             }
             if value.contains('\0') {
-                self.fault(format!("{path}.{name}"), "contains a NUL character", "remove it");
+                self.faults.push(Fault::nul(format!("{path}.{name}")));
             }
         }
         let bytes = new.arguments.as_ref().map_or(0, |raw| raw.get().len());

@@ -68,6 +68,9 @@ impl ApiError {
             | ApiError::Engine(EngineError::Unavailable(StoreError::Corrupt { .. })) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
             }
+            ApiError::Engine(EngineError::Unstorable(_)) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "not_storable", "The database refuses it")
+            }
             ApiError::NotReady(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_ready", "Not ready"),
             ApiError::Engine(EngineError::Unavailable(_) | EngineError::Stopping) | ApiError::Store(_) => {
                 UNAVAILABLE

@@ -1,5 +1,6 @@
 //! Where Stepfast keeps its rows. A store commits what it is told without understanding why.
 
+mod answer;
 mod batch;
 mod browse;
 mod check;

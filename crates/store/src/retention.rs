@@ -3,10 +3,11 @@
 //! Why    half a tree lies: a parent whose children are gone looks childless. A tree is a step that stands alone or a block
 //!        without owner, with everything below; it leaves only when every step ended (or sleeps), no rule has to look at
 //!        any of its blocks, and nothing happened since. A page is bounded in trees and in rows looked at, so that turns are not kept waiting;
-//!        a tree larger than a page still goes in one piece.
+//!        a tree larger than a page still goes in one piece. What leaves is gathered first and removed by a few statements for
+//!        all of it, for a server is too far away to be asked for each row.
 
 use crate::pages::{BEFORE_ALL, Pages};
-use crate::sql::{Access, Param, Row, Sql};
+use crate::sql::{Access, Param, Row, Sql, packed};
 use crate::{Result, Retained, Retention, StoreError, params};
 use model::{State, StepId, Timestamp};
 use std::collections::HashSet;
@@ -16,12 +17,16 @@ const TREES_PER_PAGE: usize = 1_000;
 const STEPS_PER_PAGE: usize = 2_000;
 /// Possible roots looked at in one page.
 const ROWS_PER_PAGE: usize = 10_000;
+const _: () = assert!(ROWS_PER_PAGE.is_multiple_of(ROWS_AT_ONCE));
 
-/// A step that leaves is no longer counted.
-const DROP_TALLY: &str = "insert into tallies (dispatch_group, queue, action, host, state, leaf, throttled, n)
+/// Rows that one statement reads or removes.
+const ROWS_AT_ONCE: usize = 2_000;
+
+/// Steps that leave are no longer counted.
+const DROP_TALLIES: &str = "insert into tallies (dispatch_group, queue, action, host, state, leaf, throttled, n)
     select dispatch_group, queue, action, coalesce(host, ''), state, case when child_block_id is null then 1 else 0 end,
-           throttled, -1
-      from steps where id = $1
+           throttled, -count(*)
+      from steps where {among} group by 1, 2, 3, 4, 5, 6, 7
     on conflict (dispatch_group, queue, action, host, state, leaf, throttled) do update set n = tallies.n + excluded.n";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,6 +100,7 @@ pub fn run(sql: &dyn Sql, what: Retention, from: Cursor) -> Result<(Retained, Cu
     sql.transaction(Access::Write, |sql| {
         let mut page = Page::new(sql, what, Act::Write)?;
         let next = page.fill(from)?;
+        page.leaving.iter().try_for_each(|(place, tree)| page.remove(*place, tree))?;
         Ok((Retained { more: next.of.is_some(), ..page.out }, next))
     })
 }
@@ -161,6 +167,8 @@ struct Page<'a> {
     /// Steps the claim log speaks for: somebody may still report on them.
     claimed: HashSet<[u8; 16]>,
     out: Retained,
+    /// What leaves from each place, not yet removed.
+    leaving: [(Place, Tree); 2],
 }
 
 impl<'a> Page<'a> {
@@ -168,7 +176,8 @@ impl<'a> Page<'a> {
         let (Retention::Archive { before } | Retention::Purge { before, .. }) = what;
         let claimed = "select step_id from claimed where length(step_id) = 16";
         let claimed = sql.rows(claimed, params![], |r| r.get(0))?.into_iter().collect();
-        Ok(Page { sql, what, before, act, claimed, out: Retained::default() })
+        let leaving = [Place::Live, Place::Archive].map(|place| (place, Tree::default()));
+        Ok(Page { sql, what, before, act, claimed, out: Retained::default(), leaving })
     }
 
     fn is_full(&self) -> bool {
@@ -194,28 +203,32 @@ impl<'a> Page<'a> {
 
     /// Where it stopped before the end, if it did.
     fn roots(&mut self, place: Place, mut after: Option<Mark>) -> Result<Option<Mark>> {
-        let rows = self.look(
-            &place.sql(
-                "select id, block_id is null, created_at from {steps} where id > $1 order by id limit $2",
-            ),
-            Mark::or(after, BEFORE_ALL),
-            |r| Ok((r.get::<[u8; 16]>(0)?, r.get::<bool>(1)?, r.get::<i64>(2)?)),
-        )?;
-        let all = rows.len() < ROWS_PER_PAGE;
-        for (id, is_root, created_at) in rows {
-            if place == Place::Live && created_at >= self.before.0 {
-                // Ids rise with time: what follows is younger.
+        let text = place.sql(&format!(
+            "select {LEAF_COLUMNS}, created_at from {{steps}} where id > $1 order by id limit $2"
+        ));
+        for _ in 0..ROWS_PER_PAGE / ROWS_AT_ONCE {
+            let values = [Mark::or(after, BEFORE_ALL), ROWS_AT_ONCE.into()];
+            let rows = self.sql.rows(&text, &values, |r| Ok((read_leaf(r)?, r.get::<i64>(6)?)))?;
+            let all = rows.len() < ROWS_AT_ONCE;
+            for (leaf, created_at) in rows {
+                if place == Place::Live && created_at >= self.before.0 {
+                    // Ids rise with time: what follows is younger.
+                    return Ok(None);
+                }
+                let id = leaf.id;
+                if leaf.block.is_none() {
+                    if self.is_full() {
+                        return Ok(after);
+                    }
+                    self.take(place, Root::Step(leaf))?;
+                }
+                after = Some(Mark::Id(id));
+            }
+            if all {
                 return Ok(None);
             }
-            if is_root {
-                if self.is_full() {
-                    return Ok(after);
-                }
-                self.take(place, Root::Step(id))?;
-            }
-            after = Some(Mark::Id(id));
         }
-        Ok(after.filter(|_| !all))
+        Ok(after)
     }
 
     fn root_blocks(&mut self, place: Place, mut after: Option<Mark>) -> Result<Option<Mark>> {
@@ -277,7 +290,12 @@ impl<'a> Page<'a> {
         self.out.trees += 1;
         self.out.steps += tree.steps.len();
         self.out.blocks += tree.blocks.len();
-        if self.act == Act::Write { self.remove(place, &tree) } else { Ok(()) }
+        if self.act == Act::Write {
+            let (_, leaving) = &mut self.leaving[place as usize];
+            leaving.steps.extend(tree.steps);
+            leaving.blocks.extend(tree.blocks);
+        }
+        Ok(())
     }
 
     /// The whole tree, or nothing as soon as something of it is not settled.
@@ -286,13 +304,8 @@ impl<'a> Page<'a> {
         let mut below: Vec<[u8; 16]> = Vec::new();
         match root {
             Root::Block(id) => below.push(id),
-            Root::Step(id) => {
-                let text = place.sql(&format!("select {LEAF_COLUMNS} from {{steps}} where id = $1"));
-                let leaf = self.sql.first(&text, params![&id], read_leaf)?;
-                if leaf.is_some_and(|leaf| !self.note(&leaf, &mut tree, &mut below)) {
-                    return Ok(None);
-                }
-            }
+            Root::Step(leaf) if self.note(&leaf, &mut tree, &mut below) => {}
+            Root::Step(_) => return Ok(None),
         }
         let at_rest =
             place.sql("select 1 from {blocks} where id = $1 and touched = 0 and sweep_kind is null");
@@ -333,48 +346,65 @@ impl<'a> Page<'a> {
 
     fn remove(&self, place: Place, tree: &Tree) -> Result<()> {
         let archive = matches!(self.what, Retention::Archive { .. });
-        for id in &tree.steps {
+        for ids in tree.steps.chunks(ROWS_AT_ONCE) {
             if place == Place::Live {
-                self.sql.execute(DROP_TALLY, params![id])?;
+                self.all(DROP_TALLIES, "id", ids)?;
             }
             if archive {
-                self.sql.execute("delete from steps_archive where id = $1", params![id])?;
-                self.one("insert into steps_archive select * from steps where id = $1", id)?;
+                self.archive("steps", ids)?;
             } else {
-                self.forget(id)?;
+                self.forget(ids)?;
             }
-            self.one(&place.sql("delete from {steps} where id = $1"), id)?;
+            self.each_one(&place.sql("delete from {steps} where {among}"), ids)?;
         }
-        for id in &tree.blocks {
+        for ids in tree.blocks.chunks(ROWS_AT_ONCE) {
             if archive {
-                self.sql.execute("delete from blocks_archive where id = $1", params![id])?;
-                self.one("insert into blocks_archive select * from blocks where id = $1", id)?;
+                self.archive("blocks", ids)?;
             }
-            self.one(&place.sql("delete from {blocks} where id = $1"), id)?;
+            self.each_one(&place.sql("delete from {blocks} where {among}"), ids)?;
         }
         Ok(())
     }
 
-    fn one(&self, text: &str, id: &[u8; 16]) -> Result<()> {
-        match self.sql.execute(text, params![id])? {
-            1 => Ok(()),
+    /// Copy rows to the archive; what it holds of them already is older.
+    fn archive(&self, table: &str, ids: &[[u8; 16]]) -> Result<()> {
+        let copy = format!("insert into {table}_archive select * from {table} where {{among}}");
+        if self.all(&format!("{copy} on conflict (id) do nothing"), "id", ids)? < ids.len() as u64 {
+            self.all(&format!("delete from {table}_archive where {{among}}"), "id", ids)?;
+            self.each_one(&copy, ids)?;
+        }
+        Ok(())
+    }
+
+    /// A statement for all rows whose column is one of these.
+    fn all(&self, text: &str, column: &str, ids: &[[u8; 16]]) -> Result<u64> {
+        self.sql.execute(&text.replace("{among}", &self.sql.is_among(column, 1)), &[packed(ids)])
+    }
+
+    fn each_one(&self, text: &str, ids: &[[u8; 16]]) -> Result<()> {
+        match self.all(text, "id", ids)? {
+            n if n == ids.len() as u64 => Ok(()),
             _ => Err(StoreError::Lost { what: "a tree that was about to leave".into() }),
         }
     }
 
-    /// What is known of a step beside its row.
-    fn forget(&self, id: &[u8; 16]) -> Result<()> {
-        self.sql.execute("delete from step_attempts where step_id = $1", params![id])?;
-        self.sql.execute("delete from events where entity_id = $1", params![id])?;
+    /// What is known of steps beside their rows.
+    fn forget(&self, ids: &[[u8; 16]]) -> Result<()> {
+        self.all("delete from step_attempts where {among}", "step_id", ids)?;
+        self.all("delete from events where {among}", "entity_id", ids)?;
+        let leaving: HashSet<String> = ids.iter().map(|id| StepId::from_bytes(*id).to_string()).collect();
+        let open = "select entity_id from alerts where entity = 'step' and closed_at is null";
+        let open = self.sql.rows(open, params![], |row| row.get::<String>(0))?;
         let alerts = "delete from alerts where entity = 'step' and entity_id = $1 and closed_at is null";
-        self.sql.execute(alerts, params![StepId::from_bytes(*id).to_string()])?;
+        for step in open.iter().filter(|step| leaving.contains(*step)) {
+            self.sql.execute(alerts, params![step])?;
+        }
         Ok(())
     }
 }
 
 /// Where a tree begins.
-#[derive(Clone, Copy)]
 enum Root {
-    Step([u8; 16]),
+    Step(Leaf),
     Block([u8; 16]),
 }

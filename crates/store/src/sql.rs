@@ -166,6 +166,11 @@ impl Param<'_> {
     }
 }
 
+/// Many ids as one value, sixteen bytes each.
+pub fn packed(ids: &[[u8; 16]]) -> Param<'static> {
+    Param::Blob(ids.concat().into())
+}
+
 /// `params![id, now]`: values for `$1`, `$2`, …
 #[macro_export]
 macro_rules! params {
@@ -184,6 +189,8 @@ pub trait Sql {
     fn begin(&self, access: Access) -> Result<()>;
     fn commit(&self) -> Result<()>;
     fn rollback(&self) -> Result<()>;
+    /// A condition: the column is one of the ids that a parameter packs (see `packed`).
+    fn is_among(&self, column: &str, parameter: usize) -> String;
     /// Tell what is damaged in how the database is stored, where it is this program's part to look.
     fn sound(&self, _tell: &mut dyn FnMut(String)) -> Result<()> {
         Ok(())

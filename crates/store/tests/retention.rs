@@ -247,3 +247,17 @@ fn what_lives_on_is_clean_after_everything_old_has_gone() {
     assert_eq!(world.check(false).findings, []);
     assert_eq!(world.count("steps_archive"), 0);
 }
+
+#[test]
+fn what_the_archive_holds_already_is_replaced() {
+    let mut world = World::new(true);
+    world.create(vec![step("done"), step("other")]);
+    world.run("done", complete());
+    world.run("other", complete());
+    world.sql("insert into steps_archive select * from steps where id = {done}");
+    world.sql("update steps_archive set label = 'older'");
+    world.wait(HOUR);
+    assert_eq!(archive(&world), taken(2, 2, 0));
+    assert_eq!((world.count("steps_archive"), world.count("steps_archive where label = 'older'")), (2, 0));
+    world.assert_clean();
+}

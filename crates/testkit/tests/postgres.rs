@@ -175,3 +175,36 @@ async fn nodes_that_cannot_wake_each_other_look() {
     nodes.create(1, json!((0..10).map(|_| json!({"action": "ok"})).collect::<Vec<_>>())).await;
     nodes.until("all ended", all_completed).await;
 }
+
+/// Rows by the hundred are copied, fewer go as arrays; nobody can tell which it was.
+#[tokio::test]
+async fn many_steps_at_once_are_the_same_as_a_few_at_a_time() {
+    let stage = stage().await;
+    let steps: Vec<serde_json::Value> = (0..600)
+        .map(|n| match n % 4 {
+            0 => json!({"action": "hold"}),
+            1 => json!({"action": "ok", "label": format!("naïve, \\N\t\"{n}\"\n"), "arguments": {"n": [n, null, "\\."]}}),
+            2 => json!({"action": "ok", "priority": "high", "delay_ms": 1000 * n, "max_attempts": 9, "retry_delay_ms": 7,
+                        "retry_factor": 1.5, "retry_max_delay_ms": 70, "dispatch_group": "gamma"}),
+            _ => json!({"action": "ok", "step_key": format!("key {n}"), "relatable_type": "", "relatable_id": "7",
+                        "queue": "nowhere"}),
+        })
+        .collect();
+    let at_once = stage.create(json!(steps)).await;
+    let mut by_few = Vec::new();
+    for few in steps.chunks(50) {
+        by_few.extend(stage.create(json!(few)).await);
+    }
+    assert_eq!(at_once.len(), by_few.len());
+    let browse = stage.browse();
+    let read = |id| browse.step(id).expect("a read").expect("the step exists");
+    for (one, other) in at_once.into_iter().zip(by_few) {
+        let (one, other) = (read(one), read(other));
+        // Groups go round.
+        let dispatch_group = one.step.dispatch_group.clone();
+        assert_eq!(
+            (model::Step { id: one.step.id, dispatch_group, ..other.step }, other.detail),
+            (one.step, one.detail)
+        );
+    }
+}

@@ -14,7 +14,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 /// How often a session says that it lives.
 const BEAT_EVERY: Duration = Duration::from_secs(4);
@@ -23,6 +23,8 @@ const SEND_AGAIN: Duration = Duration::from_millis(200);
 /// Reports on their way at once; while they sync, others gather into the next.
 const REPORTS_AHEAD: usize = 8;
 const REPORTS_AT_ONCE: usize = 250;
+/// How the failure begins that takes the place of an outcome the database refuses.
+const NOT_STORABLE: &str = "what came of it could not be stored";
 
 #[derive(Clone, Debug)]
 pub struct RunnerConfig {
@@ -151,7 +153,12 @@ impl Desk {
         if self.unsent.is_empty() {
             return;
         }
-        let (engine, reports) = (self.engine.clone(), std::mem::take(&mut self.unsent));
+        let reports = std::mem::take(&mut self.unsent);
+        self.send_these(reports);
+    }
+
+    fn send_these(&mut self, reports: Vec<Report>) {
+        let engine = self.engine.clone();
         self.on_the_way.push(Box::pin(async move {
             let answer = engine.report(reports.clone()).await;
             (reports, answer)
@@ -167,6 +174,7 @@ impl Desk {
                 }
                 self.held.confirmed(&reports);
             }
+            Err(EngineError::Unstorable(problem)) => self.unstorable(reports, &problem.to_string()),
             Err(EngineError::Stopping) => self.held.confirmed(&reports),
             Err(problem) => {
                 warn!(target: "worker", %problem, reports = reports.len(), "reports were not stored; sending again");
@@ -174,6 +182,25 @@ impl Desk {
                 tokio::time::sleep(SEND_AGAIN).await;
                 self.send();
             }
+        }
+    }
+
+    /// Each goes by itself; one that is refused alone becomes a failure that says why. If not even that is taken, the engine
+    /// hears no more of it and counts it as lost.
+    fn unstorable(&mut self, reports: Vec<Report>, problem: &str) {
+        let alone = reports.len() == 1;
+        for mut report in reports {
+            if alone {
+                if matches!(&report.outcome, Outcome::Fail { failure, .. } if failure.message.starts_with(NOT_STORABLE))
+                {
+                    error!(target: "worker", step = %report.step, problem, "an outcome is given up");
+                    self.held.confirmed(&[report]);
+                    continue;
+                }
+                let failure = Failure { message: format!("{NOT_STORABLE}: {problem}"), trace: None };
+                report.outcome = Outcome::Fail { failure, notify: true };
+            }
+            self.send_these(vec![report]);
         }
     }
 

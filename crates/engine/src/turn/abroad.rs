@@ -18,6 +18,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use store::{Look, Result, SignalRow, SignalTo, Wake};
 use tracing::{error, info, warn};
 
+/// An attempt of a step in another node's group.
+type Abroad = (DispatchGroup, (StepId, u32));
+
 impl Node {
     pub(super) fn owns(&self, group: &DispatchGroup) -> bool {
         self.lease.groups.iter().any(|(g, _)| g == group)
@@ -338,10 +341,7 @@ impl Node {
     }
 
     /// Held steps of this node's own groups, and those of others with the group of each.
-    pub(super) fn part(
-        &self,
-        held: Vec<(StepId, Hold)>,
-    ) -> (Vec<StepId>, Vec<(DispatchGroup, (StepId, u32))>) {
+    pub(super) fn part(&self, held: Vec<(StepId, Hold)>) -> (Vec<StepId>, Vec<Abroad>) {
         let (own, abroad): (Vec<_>, Vec<_>) =
             held.into_iter().partition(|(_, hold)| self.owns(&hold.dispatch_group));
         let abroad = abroad.into_iter().map(|(id, hold)| (hold.dispatch_group, (id, hold.attempt)));
@@ -352,7 +352,7 @@ impl Node {
     pub(super) fn tell_owners(
         &mut self,
         turn: &mut Turn,
-        steps: Vec<(DispatchGroup, (StepId, u32))>,
+        steps: Vec<Abroad>,
         signal: impl Fn(Vec<(StepId, u32)>) -> Signal,
     ) {
         let mut by_group: BTreeMap<DispatchGroup, Vec<(StepId, u32)>> = BTreeMap::new();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use store::StoreError;
 use tokio::sync::mpsc;
 
-type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+type Answer = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 
 #[derive(Default)]
 pub struct Acts {
@@ -38,7 +38,7 @@ impl Acts {
         self.signals.push((signal, None));
     }
     pub fn once_durable(&mut self, then: impl FnOnce(Result<(), EngineError>) + Send + 'static) {
-        self.answers.push(Box::new(move |outcome| then(outcome.map_err(EngineError::from))));
+        self.answers.push(Box::new(then));
     }
     pub fn hand(&mut self, to: mpsc::UnboundedSender<Handed>, work: Handed) {
         self.handed.push((to, work));
@@ -51,8 +51,13 @@ impl Acts {
                 let _ = session.send(work);
             }
         }
+        // Of many it is not known who asked for what the database refuses: each may ask again, and is then alone.
+        let alone = self.answers.len() == 1;
         for answer in self.answers {
-            answer(outcome.clone());
+            answer(outcome.clone().map_err(|problem| match problem {
+                StoreError::Unfit(_) if alone => EngineError::Unstorable(problem),
+                _ => EngineError::Unavailable(problem),
+            }));
         }
     }
 }

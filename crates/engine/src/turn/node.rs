@@ -105,6 +105,8 @@ pub struct Node {
     inbox: Sender<Request>,
     healthy: Arc<AtomicBool>,
     down: bool,
+    /// The last turn was refused for what it would write.
+    unfit: bool,
     /// This turn is the last.
     pub(super) closing: bool,
     /// Something is left for the next turn although nothing new arrives.
@@ -194,6 +196,7 @@ impl Node {
             inbox,
             healthy,
             down: false,
+            unfit: false,
             closing: false,
             again: true,
             enter_sessions: false,
@@ -284,7 +287,7 @@ impl Node {
             && let Err(problem) = self.shift()
         {
             warn!(%problem, "groups could not change hands; looking again");
-            self.fail();
+            self.fail(&problem);
             return requests;
         }
         match self.decide(&mut turn, &mut requests, &how, now) {
@@ -299,10 +302,10 @@ impl Node {
             Err(problem) => {
                 warn!(%problem, "a turn could not be decided; looking again");
                 turn.acts.act(&Err(problem.clone()));
+                self.fail(&problem);
                 if let Some(reply) = reply {
                     reply.send(Err(problem.into()));
                 }
-                self.fail();
             }
         }
         requests
@@ -408,12 +411,13 @@ impl Node {
         }
         if let Err(problem) = outcome {
             if !self.down {
-                error!(%problem, "a turn was not stored; nothing of it was acknowledged");
+                error!(%problem, "a turn was not stored, or not for certain; nothing of it was acknowledged");
             }
             self.outstanding.retain(|(n, _, _)| *n != turn);
-            self.fail();
+            self.fail(&problem);
             return;
         }
+        self.unfit = false;
         self.healthy.store(true, Ordering::Relaxed);
         while let Some((n, _, _)) = self.outstanding.front() {
             if *n > turn {
@@ -430,9 +434,14 @@ impl Node {
     }
 
     /// What was decided cannot be trusted any more: drop it all and look again.
-    fn fail(&mut self) {
+    fn fail(&mut self, problem: &StoreError) {
         self.down = true;
-        self.healthy.store(false, Ordering::Relaxed);
+        match problem {
+            // One turn that the database refuses, and those decided on top of it, say nothing about the next; two do.
+            StoreError::Unfit(_) if !self.unfit => self.unfit = true,
+            StoreError::Lost { .. } if self.unfit => {}
+            _ => self.healthy.store(false, Ordering::Relaxed),
+        }
     }
 
     /// Read everything anew once no commit is on its way.
@@ -447,7 +456,10 @@ impl Node {
                 self.down = false;
                 self.again = true;
             }
-            Err(problem) => warn!(%problem, "the store cannot be read; trying again"),
+            Err(problem) => {
+                self.healthy.store(false, Ordering::Relaxed);
+                warn!(%problem, "the store cannot be read; trying again");
+            }
         }
     }
 

@@ -22,7 +22,7 @@ pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Times
     if !step.is_held() || step.attempt != report.attempt || step.session != Some(report.session) {
         return Answer::Late;
     }
-    if let Some(failure) = oversized(&report.outcome) {
+    if let Some(failure) = unstorable(&report.outcome) {
         let detail = failed(failure);
         return Answer::Applied(vec![moved(Move { detail, ..Move::new(step.id, Event::Failed) })]);
     }
@@ -53,26 +53,36 @@ pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Times
     })
 }
 
-/// An answer that is too large to keep is a failure that says so; nothing is cut off in silence.
-fn oversized(outcome: &Outcome) -> Option<Failure> {
-    let (what, bytes) = match outcome {
+/// An answer that cannot be kept as it is, is a failure that says so; nothing is cut off or replaced in silence.
+fn unstorable(outcome: &Outcome) -> Option<Failure> {
+    let (what, texts) = match outcome {
         Outcome::Complete { response } | Outcome::Children { response, .. } => {
-            ("response", response.as_ref().map_or(0, String::len))
+            ("response", [response.as_deref(), None])
         }
         Outcome::Retry { failure: Some(failure), .. } | Outcome::Fail { failure, .. } => {
-            ("error", failure.message.len().max(failure.trace.as_ref().map_or(0, String::len)))
+            ("error", [Some(&*failure.message), failure.trace.as_deref()])
         }
         Outcome::Skip { why }
         | Outcome::End { why }
         | Outcome::Stop { why }
-        | Outcome::Resolved { note: why } => ("note", why.len()),
+        | Outcome::Resolved { note: why } => ("note", [Some(why.as_str()), None]),
         Outcome::Retry { failure: None, .. } | Outcome::Throttle { .. } => return None,
     };
     let limit = model::limits::PAYLOAD_BYTES_MAX;
-    (bytes > limit).then(|| Failure {
-        message: format!("the job's {what} is {bytes} bytes long; {limit} are kept, store more elsewhere"),
-        trace: None,
-    })
+    let message = texts.into_iter().flatten().find_map(|text| match text.find('\0') {
+        _ if text.len() > limit => Some(format!(
+            "the job's {what} is {} bytes long; {limit} are kept, store more elsewhere",
+            text.len()
+        )),
+        Some(at) => Some(format!("the job's {what} has a NUL character at byte {at}: {}", shown(text))),
+        None => None,
+    })?;
+    Some(Failure { message, trace: None })
+}
+
+/// The beginning of a text, with its NUL characters as one writes them.
+fn shown(text: &str) -> String {
+    text.chars().take(200).collect::<String>().replace('\0', "\\0")
 }
 
 fn moved(wanted: Move) -> Effect {
@@ -157,5 +167,22 @@ mod tests {
         assert_eq!(answer(&step, 1, Outcome::Resolved { note: "fixed".into() }), "resolved");
         let fail = Outcome::Fail { failure: Failure { message: "no".into(), trace: None }, notify: true };
         assert_eq!(answer(&step, 1, fail), "failed");
+    }
+
+    #[test]
+    fn a_text_with_a_nul_is_a_failure_that_says_so() {
+        let step = running("charge attempt=1");
+        let fail = |message: &str| Failure { message: message.into(), trace: None };
+        let told = |outcome| unstorable(&outcome).map(|f| f.message).unwrap_or_default();
+        let response = Outcome::Complete { response: Some("a\0b".into()) };
+        assert_eq!(answer(&step, 1, response.clone()), "failed");
+        assert_eq!(told(response), "the job's response has a NUL character at byte 1: a\\0b");
+        let again = Outcome::Retry { after: None, failure: Some(fail("no\0")) };
+        assert_eq!(told(again), "the job's error has a NUL character at byte 2: no\\0");
+        assert_eq!(
+            told(Outcome::Skip { why: "\0".into() }),
+            "the job's note has a NUL character at byte 0: \\0"
+        );
+        assert_eq!(told(Outcome::Complete { response: Some("\"a\\u0000\"".into()) }), "");
     }
 }

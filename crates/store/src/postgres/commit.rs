@@ -4,20 +4,26 @@
 //!        the leases are still ours and every row was still the one the turn saw. Each commit leaves its stamp on the rows of
 //!        its groups, so that after a cut connection the next one can tell which way it went.
 
-use super::batched::batched;
-use super::link::{Prepared, connect};
+use super::address::Address;
+use super::link::{Patience, Prepared, within};
+use super::many::Many;
+use super::writer::Commit;
 use crate::settings::read_breaker;
-use crate::sql::{Cells, Param, Row};
-use crate::writes::{Values, Write, compose};
+use crate::sql::{Cells, Row};
+use crate::writes::{Write, compose};
 use crate::{Batch, Result, StoreError};
 use futures_util::future::join_all;
 use std::collections::HashMap;
+use std::time::Duration;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, Statement};
 
 /// A transaction that lost against another by order alone is tried again.
 const TRIES: usize = 5;
+
+/// Between two questions to a server that does not answer; doubled each time.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(1);
 
 const VERIFY: &str = "update dispatch_groups set commit_id = $2 where owner_id = $1
     returning dispatch_group, epoch, breaker, (select value from settings where name = 'breaker')";
@@ -26,10 +32,19 @@ const VERIFY: &str = "update dispatch_groups set commit_id = $2 where owner_id =
 const VERIFY_NODE: &str = "update nodes set commit_id = $2 where id = $1 and ended_at is null returning id";
 
 pub struct Committer {
-    config: Config,
+    address: Address,
+    patience: Patience,
     prepared: Option<Prepared>,
-    batched: HashMap<&'static str, Statement>,
+    many: HashMap<&'static str, Many>,
     commits: u64,
+}
+
+/// Which way a commit went.
+enum Went {
+    Stored,
+    NotStored,
+    /// Another node has written its own stamp since.
+    Unseen,
 }
 
 enum Failed {
@@ -59,11 +74,136 @@ impl From<tokio_postgres::Error> for Failed {
 }
 
 impl Committer {
-    pub fn new(config: Config) -> Committer {
-        Committer { config, prepared: None, batched: HashMap::new(), commits: 0 }
+    pub fn new(address: Address, patience: Patience) -> Committer {
+        Committer { address, patience, prepared: None, many: HashMap::new(), commits: 0 }
     }
 
-    pub async fn commit(&mut self, batch: &Batch) -> Result<()> {
+    async fn connected(&mut self) -> Result<()> {
+        if self.prepared.as_ref().is_none_or(|p| p.client.is_closed()) {
+            self.many.clear();
+            self.prepared = Some(self.address.connect().await?);
+        }
+        Ok(())
+    }
+
+    /// The connection was cut while the commit was on its way.
+    async fn find_out(&mut self, batch: &Batch, stamp: &[u8]) -> Result<()> {
+        let asked = tokio::time::timeout(self.patience.find_out, self.ask_until_told(batch, stamp)).await;
+        match asked {
+            Ok(Went::Stored) => Ok(()),
+            Ok(Went::NotStored) => {
+                Err(StoreError::Down("the connection was cut, and the turn was not stored".into()))
+            }
+            Ok(Went::Unseen) => {
+                Err(StoreError::Unknown("the connection was cut, and another node has taken over".into()))
+            }
+            Err(_) => {
+                self.abandon();
+                Err(StoreError::Unknown("the connection was cut, and the database cannot be asked".into()))
+            }
+        }
+    }
+
+    async fn ask_until_told(&mut self, batch: &Batch, stamp: &[u8]) -> Went {
+        let mut pause = ASK_AGAIN;
+        loop {
+            // Whatever is left of the old connection is not to be trusted.
+            self.abandon();
+            match self.which_way(batch, stamp).await {
+                Ok(went) => return went,
+                Err(problem) => tracing::warn!(%problem, "which way a commit went is not known yet"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(ASK_AGAIN_MAX);
+        }
+    }
+
+    /// Locking the rows that a commit had locked waits until it has ended.
+    async fn which_way(&mut self, batch: &Batch, stamp: &[u8]) -> Result<Went> {
+        self.connected().await?;
+        let prepared = self.prepared.as_ref().expect("it was just connected");
+        let node = batch.lease.node.bytes().as_slice();
+        if batch.lease.groups.is_empty() {
+            let text = "select commit_id from nodes where id = $1 for share";
+            let row = prepared.client.query_opt(text, &[&node]).await?;
+            let stored = row.is_some_and(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp));
+            return Ok(if stored { Went::Stored } else { Went::NotStored });
+        }
+        let groups: Vec<&str> = batch.lease.groups.iter().map(|(group, _)| group.as_str()).collect();
+        let text = "select commit_id, owner_id, dispatch_group, epoch from dispatch_groups
+                     where dispatch_group = any($1) for share";
+        let rows = prepared.client.query(text, &[&groups]).await?;
+        if rows.iter().any(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp)) {
+            return Ok(Went::Stored);
+        }
+        // Only its owner puts a stamp on a group, one commit after the other: a group that is still ours would bear it.
+        let ours = |row: &tokio_postgres::Row| {
+            let (owner, group, epoch): (Option<&[u8]>, &str, i64) = (row.get(1), row.get(2), row.get(3));
+            let same = |(g, e): &(_, u64)| model::DispatchGroup::as_str(g) == group && *e as i64 == epoch;
+            owner == Some(node) && batch.lease.groups.iter().any(same)
+        };
+        Ok(if rows.iter().any(ours) { Went::NotStored } else { Went::Unseen })
+    }
+
+    async fn attempt(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
+        let limit = self.patience.flight;
+        if let Err(failed) = within(limit, self.write(batch, stamp)).await {
+            self.roll_back().await;
+            return Err(failed);
+        }
+        let client = &self.prepared.as_ref().expect("it has written").client;
+        let committed = within(limit, async { Ok::<(), Failed>(client.batch_execute("commit").await?) });
+        // An error here may come after the deed; only these are certain to have changed nothing.
+        committed.await.map_err(|failed| match failed {
+            Failed::Again | Failed::For(StoreError::Unfit(_)) => failed,
+            _ => Failed::Unknown,
+        })
+    }
+
+    /// Without a word from the server the connection goes, and the transaction with it.
+    async fn roll_back(&mut self) {
+        let Some(Prepared { client, .. }) = &self.prepared else { return };
+        let rolled_back = within(self.patience.flight.min(ASK_AGAIN_MAX), async {
+            Ok::<(), StoreError>(client.batch_execute("rollback").await?)
+        });
+        if rolled_back.await.is_err() {
+            self.abandon();
+        }
+    }
+
+    /// The first flight: everything but the commit.
+    async fn write(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
+        self.connected().await?;
+        let writes = compose(batch);
+        for write in &writes {
+            self.prepare(write.sql).await?;
+        }
+        let prepared = self.prepared.as_ref().expect("it was just connected");
+        let alone = batch.lease.groups.is_empty();
+        let verify = prepared.prepare(if alone { VERIFY_NODE } else { VERIFY }).await?;
+        let client = &prepared.client;
+        let running = writes.iter().map(|write| self.many[write.sql].put(client, &write.rows));
+        let node = batch.lease.node.bytes().as_slice();
+        let verify_params: [&(dyn ToSql + Sync); 2] = [&node, &stamp];
+        let (begun, verified, done) = tokio::join!(
+            client.batch_execute("begin"),
+            client.query(&verify, &verify_params),
+            join_all(running)
+        );
+        check(batch, begun, verified, &writes, done)
+    }
+
+    async fn prepare(&mut self, text: &'static str) -> Result<()> {
+        if !self.many.contains_key(text) {
+            let client = &self.prepared.as_ref().expect("it is connected").client;
+            self.many.insert(text, Many::prepare(client, text).await?);
+        }
+        Ok(())
+    }
+}
+
+impl Commit for Committer {
+    async fn commit(&mut self, batch: &Batch) -> Result<()> {
         self.commits += 1;
         let stamp: Vec<u8> =
             batch.lease.node.bytes().iter().copied().chain(self.commits.to_be_bytes()).collect();
@@ -79,90 +219,21 @@ impl Committer {
             };
         }
         match last {
-            Failed::For(problem) => Err(problem),
+            Failed::For(problem) => {
+                if let StoreError::Unfit(_) = problem {
+                    // A prepared statement may be what is refused, after a migration; the next commit prepares its own.
+                    self.abandon();
+                }
+                Err(problem)
+            }
             Failed::Again => Err(StoreError::Busy("other transactions went first, every time".into())),
             Failed::Unknown => self.find_out(batch, &stamp).await,
         }
     }
 
-    async fn connected(&mut self) -> Result<()> {
-        if self.prepared.as_ref().is_none_or(|p| p.client.is_closed()) {
-            self.batched.clear();
-            self.prepared = Some(Prepared::new(connect(&self.config).await?));
-        }
-        Ok(())
+    fn abandon(&mut self) {
+        self.prepared = None;
     }
-
-    /// The connection was cut while the commit was on its way. Locking the rows it had locked waits until it has ended.
-    async fn find_out(&mut self, batch: &Batch, stamp: &[u8]) -> Result<()> {
-        self.connected().await?;
-        let prepared = self.prepared.as_ref().expect("it was just connected");
-        let groups: Vec<&str> = batch.lease.groups.iter().map(|(group, _)| group.as_str()).collect();
-        let text = "select commit_id from dispatch_groups where dispatch_group = any($1) for share";
-        let mut stamps = prepared.client.query(text, &[&groups]).await?;
-        let node = batch.lease.node.bytes().as_slice();
-        let text = "select commit_id from nodes where id = $1 for share";
-        stamps.extend(prepared.client.query(text, &[&node]).await?);
-        if stamps.iter().any(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp)) {
-            return Ok(());
-        }
-        Err(StoreError::Down("the connection was cut, and the turn was not stored".into()))
-    }
-
-    async fn attempt(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
-        self.connected().await?;
-        let writes = compose(batch);
-        for write in &writes {
-            self.prepare(write.sql).await?;
-        }
-        let prepared = self.prepared.as_ref().expect("it was just connected");
-        let alone = batch.lease.groups.is_empty();
-        let verify = prepared.prepare(if alone { VERIFY_NODE } else { VERIFY }).await?;
-        let client = &prepared.client;
-        let columns: Vec<Vec<Vec<Param>>> = writes.iter().map(|write| transposed(&write.rows)).collect();
-        let params: Vec<Vec<&(dyn ToSql + Sync)>> = columns
-            .iter()
-            .map(|columns| columns.iter().map(|c| c as &(dyn ToSql + Sync)).collect())
-            .collect();
-        let running = writes
-            .iter()
-            .zip(&params)
-            .map(|(write, params)| client.execute(&self.batched[write.sql], params.as_slice()));
-        let node = batch.lease.node.bytes().as_slice();
-        let verify_params: [&(dyn ToSql + Sync); 2] = [&node, &stamp];
-        let (begun, verified, done) = tokio::join!(
-            client.batch_execute("begin"),
-            client.query(&verify, &verify_params),
-            join_all(running)
-        );
-        let checked = check(batch, begun, verified, &writes, done);
-        if let Err(failed) = checked {
-            if !client.is_closed() {
-                client.batch_execute("rollback").await?;
-            }
-            return Err(failed);
-        }
-        // An error here may come after the deed; only a lost race is certain to have changed nothing.
-        client.batch_execute("commit").await.map_err(|error| match Failed::from(error) {
-            Failed::Again => Failed::Again,
-            _ => Failed::Unknown,
-        })
-    }
-
-    async fn prepare(&mut self, text: &'static str) -> Result<()> {
-        if !self.batched.contains_key(text) {
-            let client = &self.prepared.as_ref().expect("it is connected").client;
-            let one = client.prepare(text).await?;
-            let many = client.prepare(&batched(text, one.params())).await?;
-            self.batched.insert(text, many);
-        }
-        Ok(())
-    }
-}
-
-fn transposed<'a>(rows: &[Values<'a>]) -> Vec<Vec<Param<'a>>> {
-    let width = rows.first().map_or(0, Vec::len);
-    (0..width).map(|i| rows.iter().map(|row| row[i].clone()).collect()).collect()
 }
 
 type Answer<T> = std::result::Result<T, tokio_postgres::Error>;

@@ -3,22 +3,41 @@
 //! Why    the engine decides on a thread of its own and asks its store plainly; the driver is async and pipelines. All
 //!        connections of a process live on one small runtime, and a caller waits for its answer on a channel.
 
+use super::address::Address;
+use super::stream;
 use crate::sql::{Access, Cell, Cells, Param, Row, Sql};
 use crate::{Result, StoreError};
-use futures_util::StreamExt;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Config, NoTls, Statement};
+use tokio_postgres::{Client, Statement};
 
-/// A statement that takes longer is given up.
-const STATEMENT_TIMEOUT: &str = "30s";
-/// A network that says nothing for this long is gone.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an answer is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// One flight of statements; the server gives up a little earlier by itself.
+    pub flight: Duration,
+    /// Until it is known which way a commit went whose answer was lost.
+    pub find_out: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { flight: Duration::from_secs(35), find_out: Duration::from_secs(20) }
+    }
+}
+
+/// What is not answered in time is given up, and its connection with it.
+pub async fn within<T, E: From<StoreError>>(
+    limit: Duration,
+    work: impl Future<Output = std::result::Result<T, E>>,
+) -> std::result::Result<T, E> {
+    let late = || Err(StoreError::Down(format!("no answer within {limit:?}")).into());
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| late())
+}
 
 fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -47,68 +66,24 @@ pub fn wait<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 's
     got.recv().unwrap_or_else(|_| Err(StoreError::Down("the connection's runtime has stopped".into())))
 }
 
-/// Where the database is; checked before the first connection.
-pub fn config(url: &str) -> Result<Config> {
-    let mut config: Config = url
-        .parse()
-        .map_err(|e| StoreError::Refused(format!("`{url}` is not the address of a database: {e}")))?;
-    let options = format!(
-        "-c search_path=stepfast -c statement_timeout={STATEMENT_TIMEOUT} \
-         -c idle_in_transaction_session_timeout={STATEMENT_TIMEOUT} -c plan_cache_mode=force_generic_plan"
-    );
-    config.options(&options).application_name("stepfast").connect_timeout(CONNECT_TIMEOUT);
-    config.tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
-    Ok(config)
-}
-
-pub async fn connect(config: &Config) -> Result<Client> {
-    let (client, connection) = config.connect(NoTls).await?;
-    spawn(async move {
-        if let Err(problem) = connection.await {
-            tracing::warn!(%problem, "a connection to PostgreSQL ended");
-        }
-    });
-    Ok(client)
-}
-
-/// What a listening connection hears; it ends with the connection.
-pub struct Heard {
-    texts: tokio::sync::mpsc::UnboundedReceiver<String>,
-    /// Listening ends when the client goes.
-    _client: Client,
-}
-
-impl Heard {
-    pub async fn next(&mut self) -> Option<String> {
-        self.texts.recv().await
-    }
-}
-
-/// A connection that only listens.
-pub async fn connect_listening(config: &Config, channel: &str) -> Result<Heard> {
-    let (client, mut connection) = config.connect(NoTls).await?;
-    let (send, texts) = tokio::sync::mpsc::unbounded_channel();
-    spawn(async move {
-        let mut messages = futures_util::stream::poll_fn(|cx| connection.poll_message(cx));
-        while let Some(Ok(message)) = messages.next().await {
-            if let tokio_postgres::AsyncMessage::Notification(told) = message
-                && send.send(told.payload().to_string()).is_err()
-            {
-                return;
-            }
-        }
-    });
-    client.batch_execute(&format!("listen {channel}")).await?;
-    Ok(Heard { texts, _client: client })
-}
-
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> Self {
         let told = match error.as_db_error() {
             Some(told) => format!("{} ({})", told.message(), told.code().code()),
             None => std::error::Error::source(&error).map_or(error.to_string(), |s| format!("{error}: {s}")),
         };
-        StoreError::Down(told)
+        if is_unfit(&error) { StoreError::Unfit(told) } else { StoreError::Down(told) }
+    }
+}
+
+/// Cardinality, data, integrity, what is not supported or not allowed, and limits: the server is well and will say the same again.
+const UNFIT_CLASSES: [&str; 6] = ["21", "22", "23", "0A", "42", "54"];
+
+fn is_unfit(error: &tokio_postgres::Error) -> bool {
+    match error.code() {
+        Some(code) => UNFIT_CLASSES.iter().any(|class| code.code().starts_with(class)),
+        // A value that does not fit its column is found out before it is sent.
+        None => std::error::Error::source(error).is_some_and(|s| s.is::<std::num::TryFromIntError>()),
     }
 }
 
@@ -135,7 +110,7 @@ impl Prepared {
 
 /// A connection for plain use, made anew after it was lost.
 pub struct Link {
-    config: Config,
+    address: Address,
     current: Mutex<Current>,
 }
 
@@ -148,7 +123,7 @@ struct Current {
 
 impl Link {
     pub fn open(url: &str) -> Result<Link> {
-        let link = Link { config: config(url)?, current: Mutex::default() };
+        let link = Link { address: Address::parse(url)?, current: Mutex::default() };
         link.prepared()?;
         Ok(link)
     }
@@ -159,8 +134,8 @@ impl Link {
         {
             return Ok(known.clone());
         }
-        let config = self.config.clone();
-        let made = Arc::new(wait(async move { Ok(Prepared::new(connect(&config).await?)) })?);
+        let address = self.address.clone();
+        let made = Arc::new(wait(async move { address.connect().await })?);
         current.connection = Some(made.clone());
         Ok(made)
     }
@@ -168,10 +143,37 @@ impl Link {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// The last word of a transaction, whatever becomes of it.
-    fn end(&self, word: &str) -> Result<()> {
-        let ended = self.script(word);
-        self.current().in_transaction = false;
+    fn end(&self, word: &'static str) -> Result<()> {
+        let ended = self.ask(|prepared| async move { Ok(prepared.client.batch_execute(word).await?) });
+        let mut current = self.current();
+        current.in_transaction = false;
+        if ended.is_err() {
+            // What is left of it ends with its connection.
+            current.connection = None;
+        }
         ended
+    }
+    /// Wait for an answer as long as it may take; a connection that does not answer is not asked again.
+    fn ask<T, F>(&self, work: impl FnOnce(Arc<Prepared>) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let prepared = self.prepared()?;
+        let asked = prepared.clone();
+        let answer = wait(within(Patience::default().flight, work(prepared)));
+        if let Err(StoreError::Down(_)) = answer {
+            self.leave(&asked);
+        }
+        answer
+    }
+    /// The next statement outside of a transaction gets a connection of its own.
+    fn leave(&self, failed: &Arc<Prepared>) {
+        let mut current = self.current();
+        if !current.in_transaction && current.connection.as_ref().is_some_and(|now| Arc::ptr_eq(now, failed))
+        {
+            current.connection = None;
+        }
     }
     /// Statements without parameters or answers.
     pub fn script(&self, sql: &str) -> Result<()> {
@@ -190,25 +192,26 @@ fn refs<'a>(params: &'a [Param<'static>]) -> Vec<&'a (dyn ToSql + Sync)> {
 
 impl Sql for Link {
     fn each(&self, sql: &str, params: &[Param], look: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
-        let (prepared, sql, params) = (self.prepared()?, sql.to_string(), owned(params));
-        let rows = wait(async move {
-            let statement = prepared.prepare(&sql).await?;
-            Ok(prepared.client.query(&statement, &refs(&params)).await?)
-        })?;
-        rows.iter().try_for_each(|row| look(row))
+        let prepared = self.prepared()?;
+        let seen = stream::each(prepared.clone(), sql.to_string(), owned(params), look);
+        if let Err(StoreError::Down(_)) = seen {
+            self.leave(&prepared);
+        }
+        seen
     }
     fn execute(&self, sql: &str, params: &[Param]) -> Result<u64> {
-        let (prepared, sql, params) = (self.prepared()?, sql.to_string(), owned(params));
-        wait(async move {
+        let (sql, params) = (sql.to_string(), owned(params));
+        self.ask(|prepared| async move {
             let statement = prepared.prepare(&sql).await?;
             Ok(prepared.client.execute(&statement, &refs(&params)).await?)
         })
     }
     fn begin(&self, access: Access) -> Result<()> {
-        self.script(match access {
+        let word = match access {
             Access::Read => "begin isolation level repeatable read read only",
             Access::Write => "begin",
-        })?;
+        };
+        self.ask(|prepared| async move { Ok(prepared.client.batch_execute(word).await?) })?;
         self.current().in_transaction = true;
         Ok(())
     }
@@ -217,6 +220,13 @@ impl Sql for Link {
     }
     fn rollback(&self) -> Result<()> {
         self.end("rollback")
+    }
+    fn is_among(&self, column: &str, parameter: usize) -> String {
+        let p = parameter;
+        format!(
+            "{column} in (select substr(${p}::bytea, at, 16)
+               from generate_series(1, length(${p}::bytea), 16) as at)"
+        )
     }
 }
 
@@ -250,7 +260,8 @@ impl ToSql for Param<'_> {
                 _ => n.to_sql(&Type::INT8, out),
             },
             Param::Real(x) => x.to_sql(&Type::FLOAT8, out),
-            // A text of PostgreSQL cannot hold the character zero; a job's words must not stop a turn.
+            // A text of PostgreSQL cannot hold the character zero. What is to be stored was refused for it long before;
+            // what is looked for is not there.
             Param::Text(text) if text.contains('\0') => {
                 text.replace('\0', "\u{fffd}").to_sql(&Type::TEXT, out)
             }

@@ -3,7 +3,8 @@
 //! Why    a notification inside a hot transaction makes all of them queue behind one lock. Here it goes out after the commit,
 //!        many in one statement. It is a hint: one that is lost costs time until the next look, never work.
 
-use super::link::{connect, connect_listening, spawn};
+use super::address::Address;
+use super::link::{Prepared, spawn};
 use crate::{Wake, WakeUp};
 use model::{DispatchGroup, NodeId};
 use std::collections::BTreeSet;
@@ -11,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio_postgres::{Client, Config};
 
 const CHANNEL: &str = "stepfast";
 /// Wait before a listener that was cut connects again.
@@ -25,15 +25,15 @@ pub struct Bell {
 
 impl Bell {
     /// Hear the others from now on, and be able to wake them.
-    pub fn start(config: Config, wake: WakeUp) -> Bell {
+    pub fn start(address: Address, wake: WakeUp) -> Bell {
         let (ring, rung) = mpsc::unbounded_channel();
-        spawn(ring_out(config.clone(), rung));
+        spawn(ring_out(address.clone(), rung));
         let (gone, hears) = (ring.downgrade(), Arc::new(AtomicBool::new(false)));
         let listening = hears.clone();
         spawn(async move {
             // Whoever asked to be woken is gone with the sender.
             while gone.upgrade().is_some() {
-                let cut = hear(&config, &wake, &listening).await.err();
+                let cut = hear(&address, &wake, &listening).await.err();
                 listening.store(false, Ordering::Relaxed);
                 let problem = cut.map(|e| e.to_string()).unwrap_or_default();
                 tracing::warn!(%problem, "the listener was cut; nodes look for each other until it is back");
@@ -54,8 +54,8 @@ impl Bell {
     }
 }
 
-async fn hear(config: &Config, wake: &WakeUp, listening: &AtomicBool) -> crate::Result<()> {
-    let mut heard = connect_listening(config, CHANNEL).await?;
+async fn hear(address: &Address, wake: &WakeUp, listening: &AtomicBool) -> crate::Result<()> {
+    let mut heard = address.listen(CHANNEL).await?;
     listening.store(true, Ordering::Relaxed);
     // What was missed while nobody listened.
     wake(Wake::Everybody);
@@ -67,20 +67,20 @@ async fn hear(config: &Config, wake: &WakeUp, listening: &AtomicBool) -> crate::
     Ok(())
 }
 
-async fn ring_out(config: Config, mut rung: mpsc::UnboundedReceiver<Wake>) {
-    let mut client: Option<Client> = None;
+async fn ring_out(address: Address, mut rung: mpsc::UnboundedReceiver<Wake>) {
+    let mut client: Option<Prepared> = None;
     while let Some(first) = rung.recv().await {
         let mut names = BTreeSet::from([write(&first)]);
         while let Ok(more) = rung.try_recv() {
             names.insert(write(&more));
         }
         let names: Vec<String> = names.into_iter().collect();
-        if client.as_ref().is_none_or(Client::is_closed) {
-            client = connect(&config).await.ok();
+        if client.as_ref().is_none_or(|p| p.client.is_closed()) {
+            client = address.connect().await.ok();
         }
         let Some(connected) = &client else { continue };
         let text = "select pg_notify($1, name) from unnest($2::text[]) name";
-        if let Err(problem) = connected.query(text, &[&CHANNEL, &names]).await {
+        if let Err(problem) = connected.client.query(text, &[&CHANNEL, &names]).await {
             tracing::debug!(%problem, "other nodes were not woken");
             client = None;
         }

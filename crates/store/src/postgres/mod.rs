@@ -1,5 +1,6 @@
 //! PostgreSQL: commits in two flights on one connection, reads on another, many nodes on one database.
 
+mod address;
 mod batched;
 mod clock;
 mod commit;
@@ -7,11 +8,15 @@ mod leases;
 mod link;
 mod listen;
 mod look;
+mod many;
 mod migrate;
 mod scratch;
 mod store;
+mod stream;
+mod tls;
 mod writer;
 
+pub use link::Patience;
 pub use scratch::Scratch;
 pub use store::PostgresStore;
 

@@ -1,9 +1,10 @@
 //! The engine's side of PostgreSQL: which connection reads, which writes, and who may.
 
+use super::address::Address;
 use super::clock::{SERVER_NOW, ServerClock};
 use super::commit::Committer;
 use super::leases::shift;
-use super::link::{self, Link};
+use super::link::{Link, Patience};
 use super::listen::Bell;
 use super::look::look;
 use super::migrate::migrate;
@@ -31,10 +32,15 @@ pub struct PostgresStore {
 impl PostgresStore {
     /// Connect and migrate. Time is the server's, unless a clock is given.
     pub fn open(url: &str, clock: Option<Arc<dyn Clock>>) -> Result<PostgresStore> {
+        PostgresStore::open_with(url, clock, Patience::default())
+    }
+
+    /// As long as a commit may take.
+    pub fn open_with(url: &str, clock: Option<Arc<dyn Clock>>, patience: Patience) -> Result<PostgresStore> {
         let link = Link::open(url)?;
         let server = clock.is_none().then(Arc::<ServerClock>::default);
         let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
-        let writer = Writer::start(Committer::new(link::config(url)?));
+        let writer = Writer::start(Committer::new(Address::parse(url)?, patience));
         let store =
             PostgresStore { url: url.into(), link, clock, server, writer, retained_to: Default::default() };
         store.compare_clocks()?;
@@ -106,8 +112,8 @@ impl Store for PostgresStore {
             Listen::On => &self.url,
             Listen::At(url) => url,
         };
-        match link::config(url) {
-            Ok(config) => self.writer.wake_through(Bell::start(config, wake)),
+        match Address::parse(url) {
+            Ok(address) => self.writer.wake_through(Bell::start(address, wake)),
             Err(problem) => tracing::warn!(%problem, "nodes do not wake each other"),
         }
     }

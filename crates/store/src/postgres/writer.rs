@@ -1,12 +1,15 @@
 //! The one task that writes. It takes batches in order and answers each when it is durable.
 //!
 //! Why    while one turn syncs, the next is decided. After a failed batch it refuses all that were decided on top of it, until the
-//!        engine has looked again.
+//!        engine has looked again. A panic is such a failure too, and the task outlives it.
 
-use super::commit::Committer;
 use super::link::spawn;
 use super::listen::Bell;
-use crate::{Batch, Done, StoreError, Wake};
+use crate::answer::{Answer, panicked};
+use crate::{Batch, Done, Result, StoreError, Wake};
+use futures_util::FutureExt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 
@@ -14,11 +17,18 @@ enum Order {
     Commit {
         batch: Box<Batch>,
         generation: u64,
-        done: Done,
+        answer: Answer,
     },
     Reset(u64),
     /// Answer once everything before it is done.
     Flush(std::sync::mpsc::Sender<()>),
+}
+
+/// Whoever carries out a batch.
+pub trait Commit: Send + 'static {
+    fn commit(&mut self, batch: &Batch) -> impl Future<Output = Result<()>> + Send;
+    /// Leave what was begun; the next commit begins anew.
+    fn abandon(&mut self);
 }
 
 pub struct Writer {
@@ -28,7 +38,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub fn start(committer: Committer) -> Writer {
+    pub fn start(committer: impl Commit) -> Writer {
         let (orders, inbox) = mpsc::unbounded_channel();
         let bell: Arc<OnceLock<Bell>> = Arc::default();
         spawn(run(committer, inbox, bell.clone()));
@@ -46,10 +56,10 @@ impl Writer {
         self.bell.get().inspect(|bell| bell.ring(wake));
     }
     pub fn commit(&self, batch: Batch, done: Done) {
-        let order = Order::Commit { batch: Box::new(batch), generation: self.generation, done };
-        if let Err(mpsc::error::SendError(Order::Commit { done, .. })) = self.orders.send(order) {
-            done(Err(StoreError::Down("the writer has stopped".into())));
-        }
+        let answer = Answer::new(done);
+        // What a task that is gone does not take is answered by being dropped.
+        let _ =
+            self.orders.send(Order::Commit { batch: Box::new(batch), generation: self.generation, answer });
     }
     /// Wait until no commit is on its way.
     pub fn flush(&self) {
@@ -66,21 +76,29 @@ impl Writer {
     }
 }
 
-async fn run(mut committer: Committer, mut inbox: mpsc::UnboundedReceiver<Order>, bell: Arc<OnceLock<Bell>>) {
+async fn run(
+    mut committer: impl Commit,
+    mut inbox: mpsc::UnboundedReceiver<Order>,
+    bell: Arc<OnceLock<Bell>>,
+) {
     let mut generation = 0;
     let mut failed = false;
     while let Some(order) = inbox.recv().await {
         match order {
-            Order::Commit { generation: of, done, .. } if failed || of != generation => {
-                done(Err(StoreError::Lost { what: "the turn before this one".into() }));
+            Order::Commit { generation: of, answer, .. } if failed || of != generation => {
+                answer.give(Err(StoreError::Lost { what: "the turn before this one".into() }));
             }
-            Order::Commit { mut batch, done, .. } => {
-                let outcome = committer.commit(&batch).await;
+            Order::Commit { mut batch, answer, .. } => {
+                let outcome = AssertUnwindSafe(committer.commit(&batch)).catch_unwind().await;
+                let outcome = outcome.unwrap_or_else(|panic| {
+                    committer.abandon();
+                    Err(panicked(&*panic))
+                });
                 failed = outcome.is_err();
                 if let (Ok(()), Some(bell)) = (&outcome, bell.get()) {
                     bell.ring(std::mem::take(&mut batch.wake));
                 }
-                done(outcome);
+                answer.give(outcome);
             }
             Order::Flush(done) => {
                 let _ = done.send(());
@@ -90,5 +108,32 @@ async fn run(mut committer: Committer, mut inbox: mpsc::UnboundedReceiver<Order>
                 failed = false;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::tests::a_panic_is_answered;
+
+    #[derive(Default)]
+    struct PanicsOnce {
+        was_abandoned: bool,
+    }
+
+    impl Commit for PanicsOnce {
+        async fn commit(&mut self, _: &Batch) -> Result<()> {
+            assert!(self.was_abandoned, "as asked");
+            Ok(())
+        }
+        fn abandon(&mut self) {
+            self.was_abandoned = true;
+        }
+    }
+
+    #[test]
+    fn a_panic_in_a_commit_is_answered_and_the_writer_goes_on() {
+        let mut writer = Writer::start(PanicsOnce::default());
+        a_panic_is_answered(&mut writer, Writer::commit, Writer::reset);
     }
 }

@@ -70,6 +70,15 @@ impl Sql for Connection {
     fn rollback(&self) -> Result<()> {
         Ok(self.execute_batch("rollback")?)
     }
+    fn is_among(&self, column: &str, parameter: usize) -> String {
+        let p = parameter;
+        format!(
+            "{column} in (with recursive packed(at, id) as (
+                select 1, substr(${p}, 1, 16) where length(${p}) > 0
+                union all select at + 16, substr(${p}, at + 16, 16) from packed where at + 16 < length(${p}))
+              select packed.id from packed)"
+        )
+    }
     fn sound(&self, tell: &mut dyn FnMut(String)) -> Result<()> {
         self.each("pragma quick_check", &[], &mut |row| {
             let told = row.text(0)?;

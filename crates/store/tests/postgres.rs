@@ -1,0 +1,278 @@
+//! PostgreSQL behind a network that loses things, and with more rows than one holds.
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod encrypted;
+mod proxy;
+
+use model::{DispatchGroup, NodeId};
+use proxy::{Proxy, Trouble};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use stepfast_store::postgres::{Patience, PostgresStore, Scratch};
+use stepfast_store::{AuditEntry, Batch, Lease, NodeRow, Retained, Retention, SimClock, Store, StoreError};
+
+fn scratch(name: &str) -> Scratch {
+    let server = std::env::var("STEPFAST_TEST_POSTGRES")
+        .expect("set STEPFAST_TEST_POSTGRES to the address of a server; `cargo xtask test` starts one");
+    Scratch::new(&server, &format!("store_{}_{name}", std::process::id())).unwrap()
+}
+
+/// A store whose every word goes through the proxy, and its way around it.
+struct Scene {
+    store: PostgresStore,
+    lease: Lease,
+    proxy: Proxy,
+    scratch: Scratch,
+    patience: Patience,
+}
+
+impl Scene {
+    fn new(name: &str) -> Scene {
+        let patience = Patience { flight: Duration::from_secs(2), find_out: Duration::from_secs(5) };
+        Scene::with(name, patience)
+    }
+
+    fn with(name: &str, patience: Patience) -> Scene {
+        let scratch = scratch(name);
+        let proxy = Proxy::new(&scratch.url);
+        let clock = Arc::new(SimClock::default());
+        let mut store =
+            PostgresStore::open_with(&proxy.url(&scratch.url), Some(clock.clone()), patience).unwrap();
+        let groups = ["alpha", "beta"].map(DispatchGroup::new);
+        let lease = store.lease(&node(store.now()), &groups).unwrap();
+        Scene { store, lease, proxy, scratch, patience }
+    }
+
+    /// Commit one line of the audit.
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let mut batch = Batch::new(self.lease.clone(), self.store.now());
+        batch.audit.push(AuditEntry {
+            who: "test".into(),
+            verb: "wrote".into(),
+            target: "this".into(),
+            why: None,
+            before: None,
+            after: None,
+        });
+        let (answer, got) = mpsc::channel();
+        self.store.commit(batch, Box::new(move |outcome| answer.send(outcome).unwrap()));
+        got.recv_timeout(self.patience.flight * 3 + self.patience.find_out + Duration::from_secs(2))
+            .expect("a commit is answered in time")
+    }
+
+    fn lines(&self) -> i64 {
+        self.store.reader().value("select count(*) from audit", &[]).unwrap()
+    }
+
+    /// After a failure the store takes commits again.
+    fn goes_on(&mut self) {
+        let before = self.lines();
+        self.store.reset();
+        self.commit().unwrap();
+        assert_eq!(self.lines(), before + 1);
+    }
+}
+
+fn node(now: model::Timestamp) -> NodeRow {
+    NodeRow {
+        id: NodeId::of(1),
+        host: "here".into(),
+        pid: 1,
+        url: None,
+        version: "0".into(),
+        limited_to: Vec::new(),
+        standby: false,
+        machine: String::new(),
+        started_at: now,
+        seen_at: now,
+        ended_at: None,
+    }
+}
+
+fn nothing() -> Box<dyn FnOnce() + Send> {
+    Box::new(|| {})
+}
+
+#[test]
+fn a_server_that_falls_silent_before_the_commit_is_given_up() {
+    let mut scene = Scene::new("silent");
+    scene.proxy.next(Trouble::Silence("begin"));
+    assert_eq!(scene.commit(), Err(StoreError::Down("no answer within 2s".into())));
+    assert_eq!(scene.lines(), 0);
+    scene.goes_on();
+}
+
+#[test]
+fn a_commit_whose_answer_never_comes_is_found_out() {
+    let mut scene = Scene::new("unheard");
+    scene.proxy.next(Trouble::Silence("commit"));
+    scene.commit().unwrap();
+    assert_eq!(scene.lines(), 1);
+    scene.goes_on();
+}
+
+#[test]
+fn a_commit_that_never_arrived_is_known_as_not_stored() {
+    let mut scene = Scene::new("cut");
+    scene.proxy.next(Trouble::CutBefore("commit"));
+    let told = scene.commit().unwrap_err();
+    assert_eq!(told, StoreError::Down("the connection was cut, and the turn was not stored".into()));
+    assert_eq!(scene.lines(), 0);
+    scene.goes_on();
+}
+
+#[test]
+fn a_server_that_is_away_for_a_while_is_asked_until_it_tells() {
+    let mut scene = Scene::new("away");
+    scene.commit().unwrap();
+    scene.proxy.next(Trouble::CutAfter("commit", nothing()));
+    scene.proxy.refuse(4);
+    scene.commit().unwrap();
+    assert_eq!((scene.lines(), scene.proxy.refused()), (2, 4));
+    scene.goes_on();
+}
+
+#[test]
+fn a_server_that_stays_away_leaves_it_unknown() {
+    let patience = Patience { flight: Duration::from_secs(2), find_out: Duration::from_millis(300) };
+    let mut scene = Scene::with("gone", patience);
+    scene.commit().unwrap();
+    scene.proxy.next(Trouble::CutAfter("commit", nothing()));
+    scene.proxy.refuse(usize::MAX);
+    let told = scene.commit().unwrap_err();
+    assert!(matches!(told, StoreError::Unknown(_)), "{told:?}");
+    assert!(told.to_string().starts_with("it is not known whether this was stored"), "{told}");
+    scene.proxy.refuse(0);
+    assert_eq!(scene.lines(), 2);
+    scene.goes_on();
+}
+
+/// The stamp of the next owner hid ours, and a turn that was stored was told as not stored.
+#[test]
+fn a_commit_that_another_node_has_written_over_is_not_told_as_lost() {
+    let mut scene = Scene::new("taken");
+    let beside = PostgresStore::open(&scene.scratch.url, None).unwrap();
+    let meanwhile = Box::new(move || {
+        let text = "update dispatch_groups set owner_id = '\\x02', epoch = epoch + 1, commit_id = '\\x02'";
+        beside.reader().execute(text, &[]).unwrap();
+    });
+    scene.proxy.next(Trouble::CutAfter("commit", meanwhile));
+    let told = scene.commit().unwrap_err();
+    assert_eq!(told, StoreError::Unknown("the connection was cut, and another node has taken over".into()));
+    assert_eq!(scene.lines(), 1);
+    scene.store.reset();
+    assert!(matches!(scene.commit(), Err(StoreError::Lost { .. })));
+}
+
+/// The most this process has held, in megabytes.
+fn held_most() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1_024
+}
+
+/// Look until it is so; the thing that is waited for ends the wait, not the clock.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("it never came to be that {what}");
+}
+
+#[test]
+fn a_long_answer_waits_at_the_server_until_it_is_looked_at() {
+    const ROWS: i64 = 200_000;
+    let scratch = scratch("long");
+    let (store, beside) =
+        (PostgresStore::open(&scratch.url, None).unwrap(), PostgresStore::open(&scratch.url, None).unwrap());
+    let waits = "select count(*) from pg_stat_activity
+                  where datname = current_database() and state = 'active' and wait_event = 'ClientWrite'";
+    let (before, mut seen) = (held_most(), 0);
+    let text = "select n, repeat('x', 1000) from generate_series(1, $1::bigint) as n";
+    let look = &mut |row: &stepfast_store::sql::Row| {
+        seen += 1;
+        assert_eq!((row.get::<i64>(0)?, row.text(1)?.len()), (seen, 1_000));
+        if seen == 1 {
+            until("the server waits", || beside.reader().value::<i64>(waits, &[]).unwrap() == 1);
+        }
+        Ok(())
+    };
+    store.reader().each(text, &[ROWS.into()], look).unwrap();
+    assert_eq!(seen, ROWS);
+    let most = held_most() - before;
+    assert!(most < 20, "an answer of 200 MB took {most} MB");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_leaves_the_connection_usable() {
+    let scratch = scratch("enough");
+    let store = PostgresStore::open(&scratch.url, None).unwrap();
+    let enough = StoreError::Refused("enough".into());
+    let mut seen = 0;
+    let stopped = store.reader().each("select * from generate_series(1, 100000)", &[], &mut |_| {
+        seen += 1;
+        if seen == 300 { Err(enough.clone()) } else { Ok(()) }
+    });
+    assert_eq!((stopped, seen), (Err(enough), 300));
+    for rows in [0, 1, 249, 250, 251, 1_000, 1_001] {
+        let text = format!("select n from generate_series(1, {rows}) as n");
+        assert_eq!(store.reader().rows(&text, &[], |row| row.get::<i64>(0)).unwrap().len(), rows);
+    }
+}
+
+/// 5,000 steps alone, and 500 parents with nine children each, all completed long ago.
+const SETTLED: &str = "
+    create temp table made as
+    select n, decode(lpad(to_hex(n), 32, '0'), 'hex') as id,
+           case when n > 5000 and n % 10 <> 1 then decode(lpad(to_hex((n - 1) / 10), 32, 'b'), 'hex') end as block_id,
+           case when n > 5000 and n % 10 = 1 then decode(lpad(to_hex((n - 1) / 10), 32, 'b'), 'hex') end as child_block_id
+      from generate_series(1, 10000) as n;
+    insert into steps (id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, state,
+        attempt, max_attempts, version, created_at, dispatched_at, started_at, completed_at, arguments)
+    select id, 'alpha', 'default', case when n % 2 = 0 then 'ok' else 'noop' end, 'normal', 'default', block_id, 1, child_block_id,
+        'completed', 1, 3, 1, n, n, n, n, '{}' from made;
+    insert into blocks (id, owner_id, home, success, depth, steps, resolvers, live, live_resolvers, current_index,
+        resolver_index, wants_resolvers, blame, touched, is_open, version)
+    select child_block_id, id, 'alpha', 'all', 2, '', '', '0', '', 2, 1, 0, '', 0, 0, 1 from made where child_block_id is not null;
+    insert into tallies
+    select dispatch_group, queue, action, coalesce(host, ''), state, case when child_block_id is null then 1 else 0 end, throttled,
+           count(*) from steps group by 1, 2, 3, 4, 5, 6, 7;
+    insert into step_attempts select id, 1, 1, null, null, null, 'failed', null from made where n % 100 = 0;
+    drop table made";
+
+#[test]
+fn archiving_ten_thousand_steps_takes_a_few_statements_a_page() {
+    let mut scene = Scene::new("retain");
+    for text in SETTLED.split(';') {
+        scene.store.reader().execute(text, &[]).unwrap();
+    }
+    let mut retain = |what| {
+        let (before, mut total) = (scene.proxy.flights(), Retained::default());
+        loop {
+            total.add(&scene.store.retain(what, false).unwrap());
+            if !total.more {
+                return (total, scene.proxy.flights() - before);
+            }
+        }
+    };
+    let (long_ago, all) = (
+        model::Timestamp(1_000_000),
+        Retained { trees: 5_500, steps: 10_000, blocks: 500, ..Retained::default() },
+    );
+    let (archived, flights) = retain(Retention::Archive { before: long_ago });
+    assert_eq!(archived, all);
+    // Each block of a tree is asked for twice; all else is some statements a page.
+    assert!(flights < 2 * 500 + 300, "{flights} flights");
+    let (purged, flights) = retain(Retention::Purge { before: long_ago, only_archive: true, ticks: false });
+    assert_eq!(purged, all);
+    assert!(flights < 2 * 500 + 300, "{flights} flights");
+    let count =
+        |what: &str| scene.store.reader().value::<i64>(&format!("select count(*) from {what}"), &[]).unwrap();
+    let left =
+        ["steps", "blocks", "steps_archive", "blocks_archive", "step_attempts", "tallies where n <> 0"]
+            .map(count);
+    assert_eq!(left, [0; 6]);
+}
