@@ -21,6 +21,8 @@ pub enum EngineError {
     NoSession,
     #[error("these steps join blocks that different nodes decide for; create them in separate requests")]
     Apart,
+    #[error("the node that decides about it could not store this; the log of that node says why")]
+    Undone,
     /// Never an answer to another node: what could not be stored is looked at again.
     #[error("{}", unavailable(.0))]
     #[serde(skip)]

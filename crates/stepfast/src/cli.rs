@@ -328,4 +328,7 @@ pub struct Bench {
     /// Closed steps for `growth`
     #[arg(long, default_value_t = 1_000_000)]
     pub closed: usize,
+    /// Engines on one PostgreSQL database, for `drain` and `latency`
+    #[arg(long, default_value_t = 1)]
+    pub nodes: usize,
 }

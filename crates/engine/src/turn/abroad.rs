@@ -4,7 +4,7 @@
 //!        true, and no turn is lost to another node.
 
 use super::node::{Node, Turn};
-use super::peers::Then;
+use super::peers::{Peers, Then};
 use super::sessions::Hold;
 use crate::EngineError;
 use crate::request::{Handed, Reply};
@@ -64,9 +64,9 @@ impl Node {
         signal: &Signal,
         reply: Reply<T>,
     ) {
-        if let Reply::Signal(_) = reply {
-            // It was meant for this node's groups, and one of its steps is not there: whoever asked looks anew.
-            return reply.send(Err(EngineError::Apart));
+        if let Reply::Signal(id) = reply {
+            // It was meant for this node's groups, and something it names is not there.
+            return turn.acts.refuse(Reply::<()>::Signal(id), EngineError::Apart);
         }
         let tell = move |answer: std::result::Result<&str, EngineError>| reply.send(answer.and_then(read));
         self.ask(turn, group, signal, Then::Tell(Box::new(tell)));
@@ -163,10 +163,13 @@ impl Node {
                 self.answered(turn, then, Ok(&answer));
             }
         }
-        for signal in look.signals {
-            if self.peers.take(signal.id, self.turn_number) {
-                self.take_signal(turn, signal, now)?;
-            }
+        // After a turn that the database refused, one at a time: one of them may be why.
+        let at_once = if self.unfit { 1 } else { usize::MAX };
+        let fresh = |peers: &mut Peers, id| peers.take(id, self.turn_number);
+        let signals: Vec<SignalRow> =
+            look.signals.into_iter().filter(|s| fresh(&mut self.peers, s.id)).take(at_once).collect();
+        for signal in signals {
+            self.take_signal(turn, signal, now)?;
         }
         Ok(())
     }
@@ -230,6 +233,11 @@ impl Node {
     fn take_signal(&mut self, turn: &mut Turn, row: SignalRow, now: Timestamp) -> Result<()> {
         if let Some(from) = row.from {
             turn.wake.insert(Wake::Node(from));
+        }
+        if self.peers.is_hopeless(row.id) {
+            error!(signal = %row.id, "a signal was tried again and again, and is given up");
+            turn.acts.refuse(Reply::<()>::Signal(row.id), EngineError::Undone);
+            return Ok(());
         }
         let signal = match serde_json::from_str(&row.body) {
             Ok(signal) => signal,

@@ -106,7 +106,7 @@ pub struct Node {
     healthy: Arc<AtomicBool>,
     down: bool,
     /// The last turn was refused for what it would write.
-    unfit: bool,
+    pub(super) unfit: bool,
     /// This turn is the last.
     pub(super) closing: bool,
     /// Something is left for the next turn although nothing new arrives.

@@ -10,8 +10,9 @@ use store::{Look, StoreError};
 const LOOK_IDLE: Duration = Duration::from_secs(6);
 /// Looks while nothing happens and nobody can wake this node.
 const LOOK_DEAF: Duration = Duration::from_millis(1_000);
-/// Looks while an answer is awaited or signals come in.
-const LOOK_BUSY: Duration = Duration::from_millis(20);
+/// Looks while an answer is awaited or signals come in, and the same when nobody can wake this node.
+const LOOK_BUSY: Duration = Duration::from_millis(200);
+const LOOK_BUSY_DEAF: Duration = Duration::from_millis(20);
 /// How long signals are expected after the last one.
 const BUSY_FOR: Duration = Duration::from_millis(500);
 /// An answer nobody gave is no longer waited for.
@@ -20,6 +21,9 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 const PULL_MAX: Duration = Duration::from_secs(2);
 
 pub type Tell = Box<dyn FnOnce(Result<&str, EngineError>) + Send>;
+
+/// Turns with a signal that may fail before it is answered that it cannot be done.
+const TRIES_MAX: u32 = 20;
 
 /// What is to be done with an answer.
 pub enum Then {
@@ -57,6 +61,8 @@ pub struct Peers {
     waiting: HashMap<SignalId, Waiting>,
     /// Signals dealt with in turns that are not durable yet.
     taken: HashMap<SignalId, u64>,
+    /// How often a turn was tried with a signal.
+    tries: HashMap<SignalId, u32>,
     looked_at: Timestamp,
     busy_until: Timestamp,
     /// When another node or session is gone, unless it is heard of before.
@@ -77,7 +83,8 @@ impl Peers {
         }
         let every = match () {
             () if self.woken => return Some(now),
-            () if !self.waiting.is_empty() || now < self.busy_until => LOOK_BUSY,
+            () if (!self.waiting.is_empty() || now < self.busy_until) && self.hears => LOOK_BUSY,
+            () if !self.waiting.is_empty() || now < self.busy_until => LOOK_BUSY_DEAF,
             () if self.hears => LOOK_IDLE,
             () => LOOK_DEAF,
         };
@@ -148,12 +155,20 @@ impl Peers {
         let problem = format!("no node decides for dispatch group `{dispatch_group}` now; try again");
         Some((then, EngineError::Unavailable(StoreError::Down(problem))))
     }
-    /// True the first time.
+    /// True unless a turn that is on its way has it already.
     pub fn take(&mut self, signal: SignalId, turn: u64) -> bool {
-        self.taken.insert(signal, turn).is_none()
+        let fresh = self.taken.insert(signal, turn).is_none();
+        *self.tries.entry(signal).or_default() += u32::from(fresh);
+        fresh
+    }
+    /// No turn with it could be stored.
+    pub fn is_hopeless(&self, signal: SignalId) -> bool {
+        self.tries.get(&signal).is_some_and(|n| *n > TRIES_MAX)
     }
     pub fn durable(&mut self, turn: u64) {
-        self.taken.retain(|_, in_turn| *in_turn > turn);
+        for (signal, _) in self.taken.extract_if(|_, in_turn| *in_turn <= turn) {
+            self.tries.remove(&signal);
+        }
     }
     /// Nothing of what was taken in was stored.
     pub fn forget_taken(&mut self) {

@@ -14,6 +14,7 @@ pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
 /// Fill, then drain; steps per second of both.
 pub async fn once(rig: &Rig, name: &str, n: usize) -> Result<(f64, f64)> {
     let mut local = rig.open(name)?;
+    let mut others = rig.others(name).await?;
     let watch = Stopwatch::start();
     fill(&local, n).await?;
     let insert = rate(n, watch.elapsed());
@@ -21,10 +22,14 @@ pub async fn once(rig: &Rig, name: &str, n: usize) -> Result<(f64, f64)> {
     let (registry, count) = counting();
     count.fetch_add(before, std::sync::atomic::Ordering::Relaxed);
     let watch = Stopwatch::start();
-    local.run(registry, rig.concurrency).await?;
+    for one in others.iter_mut().chain([&mut local]) {
+        one.run(registry.clone(), rig.concurrency / rig.nodes).await?;
+    }
     rig.wait_completed(name, &count, before + n).await?;
     let per_s = rate(n, watch.elapsed());
-    local.stop(Duration::from_secs(5)).await?;
+    for one in others.into_iter().chain([local]) {
+        one.stop(Duration::from_secs(5)).await?;
+    }
     Ok((per_s, insert))
 }
 

@@ -1,4 +1,5 @@
-//! From an acknowledged create to the start of its job, one step at a time on an idle engine.
+//! From an acknowledged create to the start of its job, one step at a time on an idle engine; with two nodes, client and worker
+//! are on the one that decides for no group.
 
 use super::figures::{Figures, rate};
 use super::rig::Rig;
@@ -13,7 +14,8 @@ use worker::{Claim, Outcome, Registry};
 const PAUSE: Duration = Duration::from_millis(3);
 
 pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
-    let mut local = rig.open("latency")?;
+    let owner = (rig.nodes > 1).then(|| rig.open("latency")).transpose()?;
+    let mut local = rig.join("latency", owner.is_some())?;
     let (started, mut starts) = mpsc::unbounded_channel();
     let mut registry = Registry::default();
     registry.job("noop", move |_: Claim| {
@@ -34,7 +36,9 @@ pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
         from_call.push(call.until(start));
     }
     let per_s = rate(n, total.elapsed());
-    local.stop(Duration::from_secs(5)).await?;
+    for one in [Some(local), owner].into_iter().flatten() {
+        one.stop(Duration::from_secs(5)).await?;
+    }
     let whole = Figures::default().with_samples(from_call);
     Ok(Figures::new("latency", n, per_s)
         .with_samples(after_ack)

@@ -39,10 +39,11 @@ pub struct BenchArgs {
     /// Beside this file, or on this server.
     pub place: Option<Database>,
     pub closed: usize,
+    pub nodes: usize,
 }
 
 pub async fn run(args: BenchArgs) -> Result<Figures> {
-    let rig = Rig::new(args.place, args.concurrency)?;
+    let rig = Rig::new(args.place, args.concurrency, args.nodes.max(1))?;
     let store = rig.store();
     let figures = match args.workload {
         Workload::Drain => drain::run(&rig, args.n.unwrap_or(100_000)).await,

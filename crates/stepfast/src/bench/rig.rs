@@ -3,7 +3,7 @@
 use crate::{Local, LocalConfig};
 use anyhow::{Context, Result, bail};
 use engine::Stopwatch;
-use model::NewStep;
+use model::{DEFAULT_GROUPS, NewStep};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,6 +22,8 @@ pub struct Rig {
     dir: PathBuf,
     temporary: bool,
     pub concurrency: usize,
+    /// Engines on one database.
+    pub nodes: usize,
     /// A PostgreSQL server to measure on instead, and the databases made on it.
     server: Option<String>,
     made: Mutex<HashMap<String, Scratch>>,
@@ -29,7 +31,7 @@ pub struct Rig {
 
 impl Rig {
     /// Beside the given file, on the given server, or in the system's temporary directory.
-    pub fn new(place: Option<Database>, concurrency: usize) -> Result<Rig> {
+    pub fn new(place: Option<Database>, concurrency: usize, nodes: usize) -> Result<Rig> {
         let (dir, server) = match place {
             Some(Database::Sqlite(path)) => (path.parent().map(PathBuf::from), None),
             Some(Database::Postgres(url)) => (None, Some(url)),
@@ -38,7 +40,10 @@ impl Rig {
         let base = dir.filter(|d| !d.as_os_str().is_empty()).unwrap_or_else(std::env::temp_dir);
         let dir = base.join(format!("stepfast-bench-{}", std::process::id()));
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        Ok(Rig { dir, temporary: true, concurrency, server, made: Mutex::default() })
+        if nodes > 1 && server.is_none() {
+            bail!(crate::Refused("several nodes need PostgreSQL; write --db postgres://…".into()));
+        }
+        Ok(Rig { dir, temporary: true, concurrency, nodes, server, made: Mutex::default() })
     }
     pub fn store(&self) -> &'static str {
         if self.server.is_some() { "postgres" } else { "sqlite" }
@@ -61,6 +66,30 @@ impl Rig {
     pub fn open(&self, name: &str) -> Result<Local> {
         let config = LocalConfig { doing: "bench".into(), ..LocalConfig::default() };
         Ok(Local::open(&self.database(name)?, config)?)
+    }
+    /// One more engine on the same database.
+    pub fn join(&self, name: &str, standby: bool) -> Result<Local> {
+        let mut config = LocalConfig { doing: "bench".into(), ..LocalConfig::default() };
+        config.engine.standby = standby;
+        Ok(Local::open(&self.database(name)?, config)?)
+    }
+    /// Further engines, once each has its share of the groups.
+    pub async fn others(&self, name: &str) -> Result<Vec<Local>> {
+        let others: Vec<Local> = (1..self.nodes).map(|_| self.join(name, false)).collect::<Result<_>>()?;
+        let browse = self.database(name)?.browse()?;
+        let watch = Stopwatch::start();
+        loop {
+            let mut owned: HashMap<_, usize> = HashMap::new();
+            browse.groups()?.iter().filter_map(|g| g.owner).for_each(|o| *owned.entry(o).or_default() += 1);
+            let fair = owned.values().all(|n| *n <= DEFAULT_GROUPS.len().div_ceil(self.nodes));
+            if owned.len() == self.nodes && fair && owned.values().sum::<usize>() == DEFAULT_GROUPS.len() {
+                return Ok(others);
+            }
+            if watch.elapsed() > STALLED {
+                bail!("the groups were not spread within {} s", STALLED.as_secs());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
     /// Wait until this many steps of an action are recorded as completed.
     pub async fn wait_completed(&self, name: &str, started: &AtomicUsize, n: usize) -> Result<()> {

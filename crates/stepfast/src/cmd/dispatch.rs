@@ -30,6 +30,15 @@ pub async fn run(mut settings: Settings, common: &Common, args: Dispatch) -> Res
     {
         return Err(crate::Refused(format!("`{group}` is not a dispatch group")).into());
     }
+    if args.once
+        && let Some(holder) = settings.database.decider()?
+    {
+        let place = holder.url.unwrap_or(holder.host);
+        return Err(crate::Refused(format!(
+            "{place} decides for this database, and takes its turns by itself"
+        ))
+        .into());
+    }
     let config = LocalConfig { engine, doing: "dispatch".into(), ..LocalConfig::default() };
     let mut local = Local::open(&settings.database, config)?;
     let mut registry = Registry::default();

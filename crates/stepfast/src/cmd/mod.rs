@@ -28,6 +28,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
             concurrency: args.workers,
             place: common.db.as_deref().map(str::parse).transpose().map_err(crate::Refused)?,
             closed: args.closed,
+            nodes: args.nodes,
         };
         output::figures(&bench::run(args).await?, common.json);
         return Ok(ExitCode::SUCCESS);
