@@ -1,10 +1,10 @@
 #!/bin/sh
 # Creates a parent with a block of two steps, runs them to their end, and asks the database whether all is well.
-# STEPFAST_BIN is the binary to use; everything else happens in the current directory.
+# STEPFAST_BIN is the binary to use, STEPFAST_DB the database; without it, everything happens in the current directory.
 set -eu
 
 stepfast=${STEPFAST_BIN:-stepfast}
-db=sqlite:$PWD/first-steps.db
+db=${STEPFAST_DB:-sqlite:$PWD/first-steps.db}
 
 # The parent's job runs first. Its children stand in one block: index 2 waits for index 1.
 cat > tree.json <<'JSON'

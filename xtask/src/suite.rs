@@ -25,7 +25,7 @@ const STAGES: [Stage; 10] = [
     Stage { name: "tests", run: || cargo(&["nextest", "run", "--workspace", "-E", "not binary(postgres)"]) },
     Stage { name: "tests on PostgreSQL", run: on_postgres },
     Stage { name: "doc tests", run: || cargo(&["test", "--doc", "--workspace"]) },
-    Stage { name: "examples", run: examples::run },
+    Stage { name: "examples", run: || examples::run(None) },
     Stage { name: "crash", run: || crash::run(&Options::short(StoreKind::Sqlite)) },
     Stage { name: "crash on PostgreSQL", run: || crash::run(&Options::short(StoreKind::Postgres)) },
 ];
@@ -42,12 +42,15 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// The tests that set up a stage run on it a second time, with a server of their own.
+/// Every test that opens a database by itself runs on it a second time, and the examples too, with a server of their own; only
+/// what is about files does not.
 fn on_postgres() -> Result<()> {
     let server = postgres::Postgres::start()?;
-    let which = "package(stepfast-testkit) or binary(postgres)";
+    let which = "package(stepfast-testkit) or binary(postgres) or binary(cli)
+                 or (package(stepfast-server) and binary(http) and not test(a_file_that))";
     let mut command = repo::cargo(&["nextest", "run", "--workspace", "-E", which]);
-    shell::run(command.env("STEPFAST_TEST_POSTGRES", &server.url))
+    shell::run(command.env("STEPFAST_TEST_POSTGRES", &server.url))?;
+    examples::run(Some(&server.url))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

@@ -97,7 +97,7 @@ impl Mark {
 
 /// One page, and where the next one begins.
 pub fn run(sql: &dyn Sql, what: Retention, from: Cursor) -> Result<(Retained, Cursor)> {
-    sql.transaction(Access::Write, |sql| {
+    sql.transaction(Access::Alone, |sql| {
         let mut page = Page::new(sql, what, Act::Write)?;
         let next = page.fill(from)?;
         page.leaving.iter().try_for_each(|(place, tree)| page.remove(*place, tree))?;

@@ -201,6 +201,8 @@ pub trait Sql {
 pub enum Access {
     Read,
     Write,
+    /// To write while no turn of any node is stored.
+    Alone,
 }
 
 impl<'a> dyn Sql + 'a {
@@ -236,7 +238,7 @@ impl<'a> dyn Sql + 'a {
         self.begin(access)?;
         let outcome = match access {
             Access::Read => work(self),
-            Access::Write => work(self).and_then(|done| self.commit().map(|()| done)),
+            Access::Write | Access::Alone => work(self).and_then(|done| self.commit().map(|()| done)),
         };
         if access == Access::Read || outcome.is_err() {
             // A reading has nothing to keep, and a damaged file may not take a commit. What went wrong first is what is told.

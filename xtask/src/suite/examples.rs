@@ -8,14 +8,15 @@ use std::time::Duration;
 /// An example is for reading; one that needs longer than this is stuck.
 const LIMIT: Duration = Duration::from_secs(120);
 
-pub fn run() -> Result<()> {
+/// On files of their own, or on the given database.
+pub fn run(database: Option<&str>) -> Result<()> {
     let scripts = scripts(&repo::root().join("examples"))?;
     shell::run(&mut repo::cargo(&["build", "--package", "stepfast"]))?;
     let binary = repo::target_directory()?.join("debug").join("stepfast");
     let runtime = tokio::runtime::Runtime::new().context("could not start a runtime for the examples")?;
     for script in &scripts {
         eprintln!("-- {}", script.strip_prefix(repo::root()).unwrap_or(script).display());
-        runtime.block_on(run_script(script, &binary))?;
+        runtime.block_on(run_script(script, &binary, database))?;
     }
     Ok(())
 }
@@ -36,17 +37,20 @@ fn scripts(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(scripts)
 }
 
-async fn run_script(script: &Path, binary: &Path) -> Result<()> {
+async fn run_script(script: &Path, binary: &Path, database: Option<&str>) -> Result<()> {
     let directory = tempfile::tempdir().context("could not make a temporary directory")?;
-    let mut child = tokio::process::Command::new("sh")
+    let mut command = tokio::process::Command::new("sh");
+    command
         .arg("-eu")
         .arg(script)
         .env("STEPFAST_BIN", binary)
         .env_remove("STEPFAST_DB")
         .current_dir(directory.path())
-        .kill_on_drop(true)
-        .spawn()
-        .with_context(|| format!("could not start {}", script.display()))?;
+        .kill_on_drop(true);
+    if let Some(database) = database {
+        command.env("STEPFAST_DB", database);
+    }
+    let mut child = command.spawn().with_context(|| format!("could not start {}", script.display()))?;
     match tokio::time::timeout(LIMIT, child.wait()).await {
         Err(_) => bail!("{} did not end within {} s", script.display(), LIMIT.as_secs()),
         Ok(status) => {
@@ -75,9 +79,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let script = directory.path().join("example.sh");
         std::fs::write(&script, "test \"$STEPFAST_BIN\" = here\nfalse\ntrue\n").unwrap();
-        let error = run_script(&script, Path::new("here")).await.unwrap_err().to_string();
+        let error = run_script(&script, Path::new("here"), None).await.unwrap_err().to_string();
         assert!(error.contains("exit status: 1"), "{error}");
         std::fs::write(&script, "test \"$STEPFAST_BIN\" = here\n").unwrap();
-        run_script(&script, Path::new("here")).await.unwrap();
+        run_script(&script, Path::new("here"), None).await.unwrap();
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use store::{Look, StoreError};
 
 /// Looks while nothing happens: others wake this node when there is something.
-const LOOK_IDLE: Duration = Duration::from_secs(6);
+const LOOK_IDLE: Duration = Duration::from_secs(10);
 /// Looks while nothing happens and nobody can wake this node.
 const LOOK_DEAF: Duration = Duration::from_millis(1_000);
 /// Looks while an answer is awaited or signals come in, and the same when nobody can wake this node.

@@ -11,16 +11,16 @@ async fn a_server_that_works_is_ready() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_gone_is_not_ready_and_says_so() {
+async fn a_file_that_is_gone_is_not_ready_and_says_so() {
     let place = Place::open();
     place.get("/v1/steps").await.ok();
-    std::fs::rename(place.database(), place.dir.path().join("away.db")).unwrap();
+    std::fs::rename(place.file(), place.dir.path().join("away.db")).unwrap();
     let problem = place.get("/readyz").await.refused(503, "not_ready");
     assert!(
         problem["detail"].as_str().unwrap().contains("the database cannot be read: there is no database at")
     );
     assert_eq!(place.get("/livez").await.status, 200, "a restart would not help");
-    std::fs::rename(place.dir.path().join("away.db"), place.database()).unwrap();
+    std::fs::rename(place.dir.path().join("away.db"), place.file()).unwrap();
     assert_eq!(place.get("/readyz").await.ok()["ready"], true);
     place.close().await;
 }

@@ -1,4 +1,4 @@
-//! A whole server on a temporary SQLite file, asked without a socket.
+//! A whole server on a database of its own, asked without a socket.
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -7,10 +7,12 @@ use engine::{Config, Engine, EngineThread};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use stepfast_server::{self as server, Site};
-use store::SystemClock;
-use store::sqlite::{Holder, SqliteStore};
+use store::postgres::Scratch;
+use store::sqlite::Holder;
+use store::{Clock, Database, SystemClock};
 use tempfile::TempDir;
 use tokio::time::{interval, timeout};
 use tower::ServiceExt;
@@ -23,6 +25,8 @@ pub struct Place {
     pub engine: Engine,
     pub router: Router,
     pub dir: TempDir,
+    database: Database,
+    _scratch: Option<Scratch>,
     thread: EngineThread,
     runners: Vec<Runner>,
 }
@@ -58,33 +62,39 @@ impl Answer {
 impl Place {
     pub fn open() -> Place {
         let dir = tempfile::tempdir().unwrap();
-        let database = dir.path().join("steps.db");
-        let clock = Arc::new(SystemClock::default());
+        let scratch = std::env::var("STEPFAST_TEST_POSTGRES").ok().map(|server| scratch(&server));
+        let database = match &scratch {
+            Some(scratch) => Database::Postgres(scratch.url.clone()),
+            None => Database::Sqlite(dir.path().join("steps.db")),
+        };
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let holder = Holder { pid: std::process::id(), host: "here".into(), url: None, doing: "test".into() };
-        let store = SqliteStore::open(&database, clock.clone(), holder).unwrap();
+        let store = database.open(Some(clock.clone()), holder).unwrap();
         let config = Config { host: "here".into(), full_history: true, ..Config::default() };
-        let (engine, thread) = Engine::start(Box::new(store), config).unwrap();
+        let (engine, thread) = Engine::start(store, config).unwrap();
         let site = Site {
             engine: engine.clone(),
-            database: store::Database::Sqlite(database),
+            database: database.clone(),
             clock,
             version: "1.2.3",
             host: "here".into(),
         };
-        Place { engine, router: server::router(site), dir, thread, runners: Vec::new() }
+        let router = server::router(site);
+        Place { engine, router, dir, database, _scratch: scratch, thread, runners: Vec::new() }
     }
 
     pub fn site(&self) -> Site {
         Site {
             engine: self.engine.clone(),
-            database: store::Database::Sqlite(self.database()),
+            database: self.database.clone(),
             clock: Arc::new(SystemClock::default()),
             version: "1.2.3",
             host: "here".into(),
         }
     }
 
-    pub fn database(&self) -> PathBuf {
+    /// The file, where the database is one.
+    pub fn file(&self) -> PathBuf {
         self.dir.path().join("steps.db")
     }
 
@@ -156,6 +166,12 @@ impl Place {
         let thread = self.thread;
         tokio::task::spawn_blocking(move || thread.join()).await.unwrap();
     }
+}
+
+fn scratch(server: &str) -> Scratch {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let n = MADE.fetch_add(1, Ordering::Relaxed);
+    Scratch::new(server, &format!("http_{}_{n}", std::process::id())).unwrap()
 }
 
 /// A job that runs until its worker stops.

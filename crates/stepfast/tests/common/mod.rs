@@ -5,20 +5,35 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use store::postgres::Scratch;
 
 pub struct Home {
     pub dir: tempfile::TempDir,
+    scratch: Option<Scratch>,
+}
+
+/// A database of one's own on the server that the tests were given.
+pub fn scratch(server: &str) -> Scratch {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let n = MADE.fetch_add(1, Ordering::Relaxed);
+    Scratch::new(server, &format!("cli_{}_{n}", std::process::id())).unwrap()
 }
 
 impl Home {
     pub fn new() -> Home {
-        Home { dir: tempfile::tempdir().unwrap() }
+        let scratch = std::env::var("STEPFAST_TEST_POSTGRES").ok().map(|server| scratch(&server));
+        Home { dir: tempfile::tempdir().unwrap(), scratch }
     }
     pub fn db(&self) -> PathBuf {
         self.dir.path().join("steps.db")
     }
     pub fn command(&self, args: &[&str]) -> Command {
-        command(&self.db(), args)
+        let mut command = command(&self.db(), args);
+        if let Some(scratch) = &self.scratch {
+            command.env("STEPFAST_DB", &scratch.url);
+        }
+        command
     }
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
@@ -45,7 +60,9 @@ impl Home {
         rows.iter().map(|r| r["state"].as_str().unwrap().to_string()).collect()
     }
     pub fn serve(&self, args: &[&str]) -> Server {
-        Server::start(&self.db(), args)
+        let mut command = self.command(&["serve", "--port", "0"]);
+        command.args(args);
+        Server::spawn(command)
     }
 }
 
@@ -66,11 +83,6 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(db: &Path, args: &[&str]) -> Server {
-        let mut command = command(db, &["serve", "--port", "0"]);
-        command.args(args);
-        Server::spawn(command)
-    }
     pub fn spawn(mut command: Command) -> Server {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let line = first_line(child.stdout.take().unwrap());

@@ -10,6 +10,7 @@ use super::many::Many;
 use super::writer::Commit;
 use crate::settings::read_breaker;
 use crate::sql::{Cells, Row};
+use crate::statements::{RENEW_GROUPS, RENEW_NODE};
 use crate::writes::{Write, compose};
 use crate::{Batch, Result, StoreError};
 use futures_util::future::join_all;
@@ -25,11 +26,13 @@ const TRIES: usize = 5;
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(1);
 
-const VERIFY: &str = "update dispatch_groups set commit_id = $2 where owner_id = $1
+/// What is to be renewed is renewed on the way.
+const VERIFY: &str = "update dispatch_groups set commit_id = $2, lease_ends_at = coalesce($3, lease_ends_at) where owner_id = $1
     returning dispatch_group, epoch, breaker, (select value from settings where name = 'breaker')";
 
 /// A node without a group leaves its stamp here, and is fenced by being on record.
-const VERIFY_NODE: &str = "update nodes set commit_id = $2 where id = $1 and ended_at is null returning id";
+const VERIFY_NODE: &str = "update nodes set commit_id = $2, seen_at = coalesce($3, seen_at)
+    where id = $1 and ended_at is null returning id";
 
 pub struct Committer {
     address: Address,
@@ -174,17 +177,19 @@ impl Committer {
     /// The first flight: everything but the commit.
     async fn write(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
         self.connected().await?;
-        let writes = compose(batch);
+        let alone = batch.lease.groups.is_empty();
+        let renewed = if alone { RENEW_NODE } else { RENEW_GROUPS };
+        let writes: Vec<Write> = compose(batch).into_iter().filter(|w| w.sql != renewed).collect();
         for write in &writes {
             self.prepare(write.sql).await?;
         }
         let prepared = self.prepared.as_ref().expect("it was just connected");
-        let alone = batch.lease.groups.is_empty();
         let verify = prepared.prepare(if alone { VERIFY_NODE } else { VERIFY }).await?;
         let client = &prepared.client;
         let running = writes.iter().map(|write| self.many[write.sql].put(client, &write.rows));
         let node = batch.lease.node.bytes().as_slice();
-        let verify_params: [&(dyn ToSql + Sync); 2] = [&node, &stamp];
+        let until = batch.renew.map(|(groups, _)| if alone { batch.now.0 } else { groups.0 });
+        let verify_params: [&(dyn ToSql + Sync); 3] = [&node, &stamp, &until];
         let (begun, verified, done) = tokio::join!(
             client.batch_execute("begin"),
             client.query(&verify, &verify_params),

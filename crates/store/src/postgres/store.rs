@@ -140,11 +140,6 @@ impl Store for PostgresStore {
     }
 
     fn commit(&mut self, batch: Batch, done: Done) {
-        if batch.renew.is_some()
-            && let Err(problem) = self.compare_clocks()
-        {
-            tracing::warn!(%problem, "the clocks could not be compared");
-        }
         self.writer.commit(batch, done);
     }
 

@@ -61,7 +61,7 @@ impl Sql for Connection {
         Ok(statement.raw_execute()? as u64)
     }
     fn begin(&self, access: Access) -> Result<()> {
-        let sql = if access == Access::Write { "begin immediate" } else { "begin" };
+        let sql = if access == Access::Read { "begin" } else { "begin immediate" };
         Ok(self.execute_batch(sql)?)
     }
     fn commit(&self) -> Result<()> {

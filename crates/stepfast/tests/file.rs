@@ -1,0 +1,61 @@
+//! The command line where the database is a file.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Home, until};
+
+#[test]
+fn a_second_server_is_refused_and_commands_find_the_first() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let told = home.fails(4, &["serve", "--port", "0"]);
+    assert!(told.contains("is in use by process") && told.contains(&server.url), "{told}");
+    home.ok(&["steps", "create", "--action", "noop"]);
+    until("the step ends", || home.states() == ["completed"]);
+    home.ok(&["check"]);
+    server.stop();
+    home.ok(&["check"]);
+}
+
+#[test]
+fn a_backup_is_a_sound_copy() {
+    let home = Home::new();
+    home.ok(&["steps", "create", "--action", "noop"]);
+    let copy = home.dir.path().join("copy.db");
+    home.ok(&["backup", copy.to_str().unwrap()]);
+    let output = common::command(&copy, &["steps", "list", "--all", "--json"]).output().unwrap();
+    assert_eq!(common::text(&output.stdout).lines().count(), 1);
+    home.fails(3, &["backup", copy.to_str().unwrap()]);
+}
+
+#[test]
+fn a_newer_database_is_refused() {
+    let home = Home::new();
+    home.ok(&["migrate"]);
+    home.ok(&["migrate", "--check"]);
+    let connection = rusqlite::Connection::open(home.db()).unwrap();
+    connection.execute("insert into migrations values (99, '0099_future', 'x', 0)", []).unwrap();
+    let told = home.fails(3, &["steps", "list"]);
+    assert!(told.contains("does not know"), "{told}");
+}
+
+#[test]
+fn moves_by_hand_are_fenced_audited_and_previewed() {
+    let home = Home::new();
+    let id = home.ok(&["steps", "create", "--action", "noop"]);
+    let id = id.trim();
+    assert!(home.ok(&["steps", "skip", id, "--dry-run"]).contains("would move: pending -> skipped"));
+    assert_eq!(home.states(), ["pending"]);
+    home.ok(&["steps", "cancel", id, "--why", "not needed", "--by", "anna"]);
+    assert!(home.fails(3, &["steps", "complete", id]).contains("that is an end"));
+    let again = home.ok(&["steps", "retry", id, "--by", "anna"]);
+    assert!(again.contains("takes its place"), "{again}");
+    assert_eq!(home.states(), ["superseded", "pending"]);
+    let connection = rusqlite::Connection::open(home.db()).unwrap();
+    let told: i64 = connection
+        .query_row("select count(*) from audit where who = 'anna' and target like 'step %'", [], |r| r.get(0))
+        .unwrap();
+    assert_eq!(told, 2);
+    home.ok(&["check"]);
+}
