@@ -144,6 +144,9 @@ planted! {
     i13_failed_without_a_claim: "I13", "update steps set attempt = 1 where id = {broken}";
     i13_an_attempt_is_not_on_record: "I13", "delete from step_attempts where step_id = {broken}";
     i14_completed_over_a_failed_child: "I14", "update steps set state = 'failed' where id = {ship}";
+    i14_completed_over_a_child_failed_by_hand: "I14",
+        "update steps set state = 'failed', reason = 'operator',
+         completed_at = (select completed_at from steps where id = {order}) where id = {ship}";
     i14_best_effort_over_nothing_but_failures: "I14", "update steps set state = 'failed' where id = {best-two}";
     i15_a_child_outlives_its_parent: "I15",
         "update steps set state = 'pending', completed_at = null where id = {ship}";

@@ -321,3 +321,40 @@ async fn a_retried_resolver_leaves_none_behind() {
     stage.settle().await;
     assert_eq!(stage.states(), "FFCUC");
 }
+
+/// Found by the differential run: `check` took a child that was ended by hand at the instant its parent ended for one ended
+/// afterwards, and did not count it.
+#[tokio::test]
+async fn a_child_ended_by_hand_counts_for_the_parent_that_ends_with_it() {
+    let mut stage = Stage::new().await;
+    for success in ["majority", "at_least:2"] {
+        stage
+            .create(json!([{"action": "ok", "success": success, "children": [{"action": "ok"},
+                {"action": "fail"}, {"action": "hold", "step_key": success}]}]))
+            .await;
+        stage.settle().await;
+        let child = stage.by_key(success).step.id;
+        assert_eq!(stage.operate(child, Some(Verb::Skip)).await, Ok(State::Skipped));
+        stage.settle().await;
+    }
+    assert_eq!(stage.states(), "CCFKCCFK");
+}
+
+#[tokio::test]
+async fn a_resolver_that_slept_on_is_ended_by_hand_without_a_word_about_its_parent() {
+    let mut stage = Stage::new().await;
+    stage
+        .create(json!([{"action": "ok", "children": [{"action": "ok"},
+            {"action": "ok", "kind": "resolve-exception", "step_key": "at once"},
+            {"action": "ok", "kind": "resolve-exception", "step_key": "later"}]}]))
+        .await;
+    stage.settle().await;
+    assert_eq!(stage.states(), "CCNN");
+    for (resolver, verb) in [("at once", Verb::Fail), ("later", Verb::Cancel)] {
+        let id = stage.by_key(resolver).step.id;
+        stage.operate(id, Some(verb)).await.unwrap();
+        stage.check();
+        stage.advance(Duration::from_secs(1)).await;
+    }
+    assert_eq!(stage.states(), "CCFX");
+}

@@ -44,24 +44,19 @@ struct Recount {
     resolvers: Counts,
     live: Vec<u32>,
     live_resolvers: Vec<u32>,
-    /// Children that someone ended by hand after their parent had ended.
+    /// Resolvers that may have slept on when their parent ended, and were ended by hand since.
     afterwards: Counts,
-    afterwards_resolvers: Counts,
 }
 
 impl Recount {
     fn add(&mut self, child: &Child, owner: Option<&Owner>) {
-        let ended_at = owner.and_then(|o| o.ended_at);
-        let after = ended_at.zip(child.by_hand_at).is_some_and(|(parent, child)| child >= parent);
-        let (counts, live, afterwards) = match child.kind {
-            StepKind::Default => (&mut self.steps, &mut self.live, &mut self.afterwards),
-            StepKind::Resolver => {
-                (&mut self.resolvers, &mut self.live_resolvers, &mut self.afterwards_resolvers)
-            }
+        let (counts, live) = match child.kind {
+            StepKind::Default => (&mut self.steps, &mut self.live),
+            StepKind::Resolver => (&mut self.resolvers, &mut self.live_resolvers),
         };
         *counts.of_mut(child.state) += 1;
-        if after {
-            *afterwards.of_mut(child.state) += 1;
+        if owner.is_some_and(|owner| may_have_outlived(child, owner)) {
+            *self.afterwards.of_mut(child.state) += 1;
         }
         let slot = child.index.clamp(1, limits::INDEX_MAX) as usize;
         if live.len() < slot {
@@ -77,21 +72,19 @@ impl Recount {
     }
     /// The end its owner should have had, as far as the children had ended by then.
     fn verdict(&self, block: &Block) -> Verdict {
-        let before = |all: &Counts, after: &Counts| {
-            let mut counts = *all;
-            for state in &Counts::COUNTED {
-                *counts.of_mut(*state) -= after.of(*state);
-            }
-            counts
-        };
-        verdict(&Block {
-            steps: before(&self.steps, &self.afterwards),
-            resolvers: before(&self.resolvers, &self.afterwards_resolvers),
-            sweep: None,
-            wants_resolvers: false,
-            ..block.clone()
-        })
+        let mut resolvers = self.resolvers;
+        for state in &Counts::COUNTED {
+            *resolvers.of_mut(*state) -= self.afterwards.of(*state);
+        }
+        verdict(&Block { steps: self.steps, resolvers, sweep: None, wants_resolvers: false, ..block.clone() })
     }
+}
+
+/// Only a resolver that sleeps lives on under a parent that completed, and a person may end it later. Of two ends at one instant
+/// the rows do not say which was first: a step's was, for its parent waited for it; a resolver gets the benefit of the doubt.
+fn may_have_outlived(child: &Child, owner: &Owner) -> bool {
+    let ends = owner.ended_at.zip(child.by_hand_at);
+    child.kind == StepKind::Resolver && ends.is_some_and(|(parent, child)| child >= parent)
 }
 
 pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
