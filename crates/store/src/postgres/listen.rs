@@ -11,9 +11,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 const CHANNEL: &str = "stepfast";
+/// Wakes every node, in one statement.
+pub const EVERYBODY: &str = "select 1 from pg_notify('stepfast', 'everybody')";
 /// Wait before a listener that was cut connects again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -21,6 +23,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub struct Bell {
     ring: mpsc::UnboundedSender<Wake>,
     hears: Arc<AtomicBool>,
+    /// The listener ends when this is dropped.
+    _end: oneshot::Sender<()>,
 }
 
 impl Bell {
@@ -28,19 +32,16 @@ impl Bell {
     pub fn start(address: Address, wake: WakeUp) -> Bell {
         let (ring, rung) = mpsc::unbounded_channel();
         spawn(ring_out(address.clone(), rung));
-        let (gone, hears) = (ring.downgrade(), Arc::new(AtomicBool::new(false)));
+        let (hears, (end, ended)) = (Arc::new(AtomicBool::new(false)), oneshot::channel::<()>());
         let listening = hears.clone();
         spawn(async move {
-            // Whoever asked to be woken is gone with the sender.
-            while gone.upgrade().is_some() {
-                let cut = hear(&address, &wake, &listening).await.err();
-                listening.store(false, Ordering::Relaxed);
-                let problem = cut.map(|e| e.to_string()).unwrap_or_default();
-                tracing::warn!(%problem, "the listener was cut; nodes look for each other until it is back");
-                tokio::time::sleep(AGAIN).await;
+            // Whoever asked to be woken is gone with the bell.
+            tokio::select! {
+                _ = ended => {}
+                () = hear_on(&address, &wake, &listening) => {}
             }
         });
-        Bell { ring, hears }
+        Bell { ring, hears, _end: end }
     }
     /// Others can wake this node now.
     pub fn hears(&self) -> bool {
@@ -51,6 +52,16 @@ impl Bell {
             // A bell that is gone rings for nobody.
             let _ = self.ring.send(one);
         }
+    }
+}
+
+async fn hear_on(address: &Address, wake: &WakeUp, listening: &AtomicBool) {
+    loop {
+        let cut = hear(address, wake, listening).await.err();
+        listening.store(false, Ordering::Relaxed);
+        let problem = cut.map_or_else(|| "the connection ended".into(), |e| e.to_string());
+        tracing::warn!(problem, "the listener was cut; nodes look for each other until it is back");
+        tokio::time::sleep(AGAIN).await;
     }
 }
 

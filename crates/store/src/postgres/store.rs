@@ -5,7 +5,7 @@ use super::clock::{SERVER_NOW, ServerClock};
 use super::commit::Committer;
 use super::leases::shift;
 use super::link::{Link, Patience};
-use super::listen::Bell;
+use super::listen::{Bell, EVERYBODY};
 use super::look::look;
 use super::migrate::migrate;
 use super::writer::Writer;
@@ -149,8 +149,8 @@ impl Store for PostgresStore {
 
     fn release(&mut self, lease: &Lease) -> Result<()> {
         leases::release(self.reader(), lease, self.now())?;
-        self.writer.wake(vec![Wake::Everybody]);
-        Ok(())
+        // The process may end with this call, so it is not left to the bell.
+        self.reader().each(EVERYBODY, params![], &mut |_| Ok(()))
     }
 
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
