@@ -276,3 +276,31 @@ fn archiving_ten_thousand_steps_takes_a_few_statements_a_page() {
             .map(count);
     assert_eq!(left, [0; 6]);
 }
+
+/// As after the promotion of a standby that had not received the last commit.
+#[test]
+fn a_database_that_lacks_what_was_acknowledged_is_refused() {
+    let mut scene = Scene::new("behind");
+    scene.commit().unwrap();
+    let around = PostgresStore::open(&scene.scratch.url, Some(Arc::new(SimClock::default()))).unwrap();
+    let sql = around.reader();
+    let before: Vec<u8> = sql.value("select commit_id from dispatch_groups limit 1", &[]).unwrap();
+    scene.commit().unwrap();
+    sql.execute("update dispatch_groups set commit_id = $1", stepfast_store::params![before]).unwrap();
+    scene.proxy.next(Trouble::CutBefore("begin"));
+    scene.commit().unwrap_err();
+    scene.store.reset();
+    for _ in 0..2 {
+        let refused = scene.commit().unwrap_err();
+        let told = refused.to_string();
+        assert!(
+            matches!(refused, StoreError::Refused(_)) && told.contains("the database is behind"),
+            "{told}"
+        );
+        scene.store.reset();
+    }
+    let groups = ["alpha", "beta"].map(DispatchGroup::new);
+    let told = scene.store.lease(&node(scene.store.now()), &groups).unwrap_err().to_string();
+    assert!(told.contains("the database is behind"), "{told}");
+    assert_eq!(scene.lines(), 2, "nothing was written to it");
+}

@@ -7,6 +7,7 @@
 use super::address::Address;
 use super::link::{Patience, Prepared, within};
 use super::many::Many;
+use super::mark::{Mark, SEEN, Seen, stamp};
 use super::writer::Commit;
 use crate::settings::read_breaker;
 use crate::sql::{Cells, Row};
@@ -40,6 +41,7 @@ pub struct Committer {
     prepared: Option<Prepared>,
     many: HashMap<&'static str, Many>,
     commits: u64,
+    mark: Mark,
 }
 
 /// Which way a commit went.
@@ -77,16 +79,33 @@ impl From<tokio_postgres::Error> for Failed {
 }
 
 impl Committer {
-    pub fn new(address: Address, patience: Patience) -> Committer {
-        Committer { address, patience, prepared: None, many: HashMap::new(), commits: 0 }
+    pub fn new(address: Address, patience: Patience, mark: Mark) -> Committer {
+        Committer { address, patience, prepared: None, many: HashMap::new(), commits: 0, mark }
     }
 
     async fn connected(&mut self) -> Result<()> {
         if self.prepared.as_ref().is_none_or(|p| p.client.is_closed()) {
             self.many.clear();
-            self.prepared = Some(self.address.connect().await?);
+            let prepared = self.address.connect().await?;
+            self.judge(&prepared).await?;
+            self.prepared = Some(prepared);
         }
         Ok(())
+    }
+
+    /// It may be another server than before.
+    async fn judge(&self, prepared: &Prepared) -> Result<()> {
+        if !self.mark.is_set() {
+            return Ok(());
+        }
+        let rows = prepared.client.query(SEEN, &[]).await?;
+        let seen = |row: &tokio_postgres::Row| Seen {
+            group: row.get(0),
+            owner: row.get(1),
+            epoch: row.get::<_, i64>(2).unsigned_abs(),
+            stamp: row.get(3),
+        };
+        self.mark.judge(&rows.iter().map(seen).collect::<Vec<_>>())
     }
 
     /// The connection was cut while the commit was on its way.
@@ -209,9 +228,22 @@ impl Committer {
 
 impl Commit for Committer {
     async fn commit(&mut self, batch: &Batch) -> Result<()> {
+        let outcome = self.store(batch).await;
+        if outcome.is_ok() {
+            self.mark.acknowledge(&batch.lease, self.commits);
+        }
+        outcome
+    }
+
+    fn abandon(&mut self) {
+        self.prepared = None;
+    }
+}
+
+impl Committer {
+    async fn store(&mut self, batch: &Batch) -> Result<()> {
         self.commits += 1;
-        let stamp: Vec<u8> =
-            batch.lease.node.bytes().iter().copied().chain(self.commits.to_be_bytes()).collect();
+        let stamp = stamp(batch.lease.node, self.commits);
         let mut last = Failed::Again;
         for _ in 0..TRIES {
             last = match self.attempt(batch, &stamp).await {
@@ -234,10 +266,6 @@ impl Commit for Committer {
             Failed::Again => Err(StoreError::Busy("other transactions went first, every time".into())),
             Failed::Unknown => self.find_out(batch, &stamp).await,
         }
-    }
-
-    fn abandon(&mut self) {
-        self.prepared = None;
     }
 }
 

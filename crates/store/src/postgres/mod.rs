@@ -9,6 +9,7 @@ mod link;
 mod listen;
 mod look;
 mod many;
+mod mark;
 mod migrate;
 mod scratch;
 mod store;

@@ -7,6 +7,7 @@ use super::leases::shift;
 use super::link::{Link, Patience};
 use super::listen::{Bell, EVERYBODY};
 use super::look::look;
+use super::mark::{Mark, SEEN, Seen};
 use super::migrate::migrate;
 use super::writer::Writer;
 use crate::batch::NodeRow;
@@ -26,6 +27,7 @@ pub struct PostgresStore {
     /// Compared with the server's now and then; a test brings its own clock.
     server: Option<Arc<ServerClock>>,
     writer: Writer,
+    mark: Mark,
     retained_to: std::cell::Cell<retention::Cursor>,
 }
 
@@ -40,9 +42,10 @@ impl PostgresStore {
         let link = Link::open(url)?;
         let server = clock.is_none().then(Arc::<ServerClock>::default);
         let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
-        let writer = Writer::start(Committer::new(Address::parse(url)?, patience));
-        let store =
-            PostgresStore { url: url.into(), link, clock, server, writer, retained_to: Default::default() };
+        let mark = Mark::default();
+        let writer = Writer::start(Committer::new(Address::parse(url)?, patience, mark.clone()));
+        let (url, retained_to) = (url.into(), Default::default());
+        let store = PostgresStore { url, link, clock, server, writer, mark, retained_to };
         store.compare_clocks()?;
         migrate(&store.link, store.clock.now())?;
         Ok(store)
@@ -78,6 +81,10 @@ impl Store for PostgresStore {
 
     fn lease(&mut self, node: &NodeRow, all: &[DispatchGroup]) -> Result<Lease> {
         self.compare_clocks()?;
+        let seen = self.reader().rows(SEEN, params![], |row| {
+            Ok(Seen { group: row.get(0)?, owner: row.get(1)?, epoch: row.get(2)?, stamp: row.get(3)? })
+        })?;
+        self.mark.judge(&seen)?;
         let lease = shift(self.reader(), node, all, self.now())?;
         self.writer.wake(vec![Wake::Everybody]);
         Ok(lease)
