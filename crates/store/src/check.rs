@@ -9,6 +9,7 @@ mod claims;
 mod facts;
 mod history;
 mod live;
+mod signals;
 mod tallies;
 
 use crate::sql::{Access, Row, Sql};
@@ -46,8 +47,8 @@ const POLLS: Checkable = NotYet("polling steps come with a later version");
 const POOLS: Checkable = NotYet("pools come with a later version");
 const DRAIN: Checkable = NotYet("the answer of `drain` is told and not stored; its own tests look at it");
 
-/// Every invariant with its title. I1 to I40 are those of the reliability study; S1 to S5 are the store's own.
-pub const INVARIANTS: [(&str, &str, Checkable); 45] = [
+/// Every invariant with its title. I1 to I40 are those of the reliability study; S1 to S6 are the store's own.
+pub const INVARIANTS: [(&str, &str, Checkable); 46] = [
     ("I1", "single holder", Always),
     ("I2", "fenced completion", FullHistory),
     ("I3", "an end is left only to be superseded", FullHistory),
@@ -93,6 +94,7 @@ pub const INVARIANTS: [(&str, &str, Checkable); 45] = [
     ("S3", "the claim log speaks of steps that exist", Always),
     ("S4", "the database file is sound", Always),
     ("S5", "every row can be understood", Always),
+    ("S6", "what nodes tell each other is dealt with", Always),
 ];
 
 /// One thing that must not be.
@@ -115,8 +117,16 @@ pub struct Checked {
     pub left_out: Vec<(&'static str, &'static str, &'static str)>,
 }
 
-const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 7] =
-    [file, facts::check, blocks::check, live::check, tallies::check, breakers::check, history::check];
+const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 8] = [
+    file,
+    facts::check,
+    blocks::check,
+    live::check,
+    tallies::check,
+    breakers::check,
+    signals::check,
+    history::check,
+];
 
 impl Browse {
     /// Run every check over one moment of the database. `offline` says that no server has the file, so nobody decides for
