@@ -58,7 +58,10 @@ pub struct Arrived {
     /// Blocks that may have ready steps.
     #[serde(default)]
     pub blocks: Vec<BlockId>,
-    /// When the first of them is due, if one is due later.
+    /// What is due soon.
+    #[serde(default)]
+    pub wakes: Vec<(Timestamp, StepId)>,
+    /// When the first of them is due, if more are due soon than are named.
     #[serde(default)]
     pub due: Option<Timestamp>,
 }

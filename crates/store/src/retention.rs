@@ -274,14 +274,14 @@ impl<'a> Page<'a> {
         let text = "select id, completed_at from ticks where id > $1 order by id limit $2";
         let after = Mark::or(after, Param::Int(0));
         let rows = self.look(text, after.clone(), |r| Ok((r.get::<i64>(0)?, r.get::<i64>(1)?)))?;
-        let old: Vec<i64> =
-            rows.iter().take_while(|(_, at)| *at < self.before.0).map(|(id, _)| *id).collect();
-        let Some(last) = old.last().copied() else { return Ok(None) };
-        self.out.ticks += old.len();
+        // Nodes number their ticks in ranges, so a higher number need not be younger.
+        let Some((last, _)) = rows.last().copied() else { return Ok(None) };
+        self.out.ticks += rows.iter().filter(|(_, at)| *at < self.before.0).count();
         if self.act == Act::Write {
-            self.sql.execute("delete from ticks where id > $1 and id <= $2", &[after, last.into()])?;
+            let text = "delete from ticks where id > $1 and id <= $2 and completed_at < $3";
+            self.sql.execute(text, &[after, last.into(), self.before.into()])?;
         }
-        Ok((old.len() == ROWS_PER_PAGE).then_some(Mark::Number(last)))
+        Ok((rows.len() == ROWS_PER_PAGE).then_some(Mark::Number(last)))
     }
 
     /// Let a tree go if it is settled; a damaged one stays where `check` can see it.

@@ -4,6 +4,7 @@
 //!        true, and no turn is lost to another node.
 
 use super::node::{Node, Turn};
+use super::owed::Word;
 use super::peers::{Peers, Then};
 use super::sessions::Hold;
 use crate::EngineError;
@@ -15,11 +16,11 @@ use rules::creation::Plan;
 use rules::settle::{Mode, settle};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use store::{Look, Result, SignalRow, SignalTo, Wake};
+use store::{Look, Result, SignalRow, SignalTo, StoreError, Wake};
 use tracing::{error, info, warn};
 
 /// An attempt of a step in another node's group.
-type Abroad = (DispatchGroup, (StepId, u32));
+pub type Abroad = (DispatchGroup, (StepId, u32));
 
 impl Node {
     pub(super) fn owns(&self, group: &DispatchGroup) -> bool {
@@ -54,7 +55,7 @@ impl Node {
     pub(super) fn ask(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal, then: Then) {
         let id = self.tell(turn, group, signal);
         turn.signals.last_mut().expect("it was just written").from = Some(self.row.id);
-        self.peers.wait(id, group.clone(), then, self.board.now);
+        self.peers.wait(id, group.clone(), then, (self.turn_number, self.board.now));
     }
     /// Ask the owner of a group for what a caller wants.
     pub(super) fn forward<T: DeserializeOwned + Send + 'static>(
@@ -122,7 +123,8 @@ impl Node {
         for (step, _) in changes.steps.iter().filter(|(s, _)| s.state == State::Pending) {
             let arrived = arrivals.entry(step.dispatch_group.clone()).or_default();
             match (step.wake_at, step.place) {
-                (Some(at), _) => arrived.due = Some(arrived.due.map_or(at, |due| due.min(at))),
+                (Some(at), _) if at > self.board.now + 2 * model::limits::TIMER_HORIZON => {}
+                (Some(at), _) => arrived.wakes.push((at, step.id)),
                 (None, None) => {
                     let known = arrived.roots.iter().any(|(q, p, _)| *q == step.queue && *p == step.priority);
                     if !known {
@@ -145,7 +147,8 @@ impl Node {
 
     /// Look at what the others left, and deal with it in this turn.
     pub(super) fn look(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
-        for id in self.store.withdraw(&self.peers.overdue(now))? {
+        let overdue = self.peers.overdue(now);
+        for id in self.store.withdraw(&overdue)? {
             if let Some((then, problem)) = self.peers.give_up(id) {
                 self.answered(turn, then, Err(problem));
             }
@@ -156,22 +159,26 @@ impl Node {
         let on_record = look.nodes.iter().any(|n| n.sharer.node == self.row.id);
         self.peers.shift = !on_record || look.wants_shift(&self.row);
         self.see_breakers(&look);
-        self.see_sessions(turn, &mut look)?;
         for (id, answer) in std::mem::take(&mut look.answers) {
             turn.heard.push(id);
             if let Some(then) = self.peers.answered(id) {
                 self.answered(turn, then, Ok(&answer));
             }
         }
+        for then in self.peers.vanished(&overdue, now) {
+            self.answered(turn, then, Err(unknown()));
+        }
         // After a turn that the database refused, one at a time: one of them may be why.
         let at_once = if self.unfit { 1 } else { usize::MAX };
-        let fresh = |peers: &mut Peers, id| peers.take(id, self.turn_number);
+        let fresh = |peers: &mut Peers, id| peers.take(id, self.turn_number, self.unfit);
+        let signals = std::mem::take(&mut look.signals).into_iter();
         let signals: Vec<SignalRow> =
-            look.signals.into_iter().filter(|s| fresh(&mut self.peers, s.id)).take(at_once).collect();
+            signals.filter(|s| fresh(&mut self.peers, s.id)).take(at_once).collect();
         for signal in signals {
             self.take_signal(turn, signal, now)?;
         }
-        Ok(())
+        // Last: what a session said before it ended counts.
+        self.see_sessions(turn, &mut look)
     }
 
     fn answered(&mut self, turn: &mut Turn, then: Then, answer: std::result::Result<&str, EngineError>) {
@@ -242,8 +249,11 @@ impl Node {
         let signal = match serde_json::from_str(&row.body) {
             Ok(signal) => signal,
             Err(problem) => {
-                error!(signal = %row.id, %problem, "a signal is not understood and is dropped");
-                turn.acts.heard(row.id);
+                error!(signal = %row.id, %problem, "a signal is not understood");
+                match row.from {
+                    Some(_) => turn.acts.refuse(Reply::<()>::Signal(row.id), EngineError::Undone),
+                    None => turn.acts.heard(row.id),
+                }
                 return Ok(());
             }
         };
@@ -303,6 +313,7 @@ impl Node {
                 super::keep::openings(&block).into_iter().for_each(|opened| self.sources.open(opened, 0));
             }
         }
+        arrived.wakes.iter().for_each(|(at, id)| self.timers.set(now, *at, *id));
         if arrived.due.is_some_and(|due| due <= now + 2 * model::limits::TIMER_HORIZON) {
             self.timers.restart();
         }
@@ -321,6 +332,8 @@ impl Node {
             info!(%problem, "work was asked for and not given");
             Vec::new()
         });
+        let (pulled, unread) = self.with_arguments(pulled);
+        self.hand_back(turn, session, unread);
         let Some(live) = self.sessions.get_mut(session) else {
             return self.hand_back(turn, session, pulled);
         };
@@ -335,7 +348,7 @@ impl Node {
         let (number, hand) = (live.handed, live.hand.clone());
         let mut claims = Vec::with_capacity(pulled.len());
         for (dispatch_group, claim) in pulled {
-            let hold = Hold { attempt: claim.attempt, number, dispatch_group };
+            let hold = Hold { attempt: claim.attempt, number, dispatch_group, turn: 0 };
             self.sessions.gave(session, claim.step, hold);
             claims.push(claim);
         }
@@ -343,9 +356,50 @@ impl Node {
         let _ = hand.send(Handed { number, claims });
     }
 
+    /// Large arguments do not travel in the answer; what cannot be read is given back.
+    fn with_arguments(&mut self, pulled: Pulled) -> (Pulled, Pulled) {
+        let (mut whole, mut unread) = (Vec::with_capacity(pulled.len()), Vec::new());
+        for (group, mut claim) in pulled {
+            if claim.arguments.is_empty() {
+                match self.store.step(claim.step) {
+                    Ok(Some(step)) => claim.arguments = step.arguments,
+                    _ => {
+                        unread.push((group, claim));
+                        continue;
+                    }
+                }
+            }
+            whole.push((group, claim));
+        }
+        (whole, unread)
+    }
+
     fn hand_back(&mut self, turn: &mut Turn, session: SessionId, pulled: Pulled) {
         let steps = pulled.into_iter().map(|(group, claim)| (group, (claim.step, claim.attempt))).collect();
-        self.tell_owners(turn, steps, |steps| Signal::GivenBack { session, steps });
+        self.say(turn, Word::GivenBack(session, steps));
+    }
+
+    /// What was asked and not stored is answered so, and places that were kept for it are free.
+    pub(super) fn drop_unstored(&mut self) {
+        for then in self.peers.unstored(self.durable) {
+            let problem =
+                EngineError::Unavailable(StoreError::Unknown("the turn that asked was not stored".into()));
+            self.answered(&mut Turn::default(), then, Err(problem));
+        }
+    }
+
+    /// Nobody will read the answers any more: what can be taken back is, and whoever waits is told.
+    pub(super) fn stop_waiting(&mut self) {
+        let all = self.peers.all_waiting();
+        let withdrawn = self.store.withdraw(&all).unwrap_or_default();
+        for id in withdrawn {
+            if let Some((then, problem)) = self.peers.give_up(id) {
+                self.answered(&mut Turn::default(), then, Err(problem));
+            }
+        }
+        for then in self.peers.take_waiting() {
+            self.answered(&mut Turn::default(), then, Err(unknown()));
+        }
     }
 
     /// Held steps of this node's own groups, and those of others with the group of each.
@@ -385,6 +439,7 @@ impl Node {
                     owners.entry(hint.owner).or_insert_with(|| hint.dispatch_group.clone());
                 }
             }
+            self.peers.hints.retain(|h| !owners.contains_key(&h.owner));
             let mut free = session.free();
             let mut left = owners.len();
             for (owner, group) in owners {
@@ -403,8 +458,6 @@ impl Node {
                 self.sessions.get_mut(session).into_iter().for_each(|live| live.ask(places));
             }
         }
-        // Whether there is more, the next look tells.
-        self.peers.hints.clear();
     }
 
     /// Give up or take groups, as the spread has it: nothing of this node is on its way, and everything is read anew.
@@ -421,4 +474,11 @@ impl Node {
         }
         Ok(())
     }
+}
+
+/// Whoever asked cannot be told what became of it.
+fn unknown() -> EngineError {
+    EngineError::Unavailable(StoreError::Unknown(
+        "the node that decides about it did not answer in time".into(),
+    ))
 }

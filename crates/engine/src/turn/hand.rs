@@ -135,7 +135,8 @@ impl Node {
         });
         let number = live.as_ref().map_or(0, |(number, _)| *number);
         for (dispatch_group, claim) in &claims {
-            let hold = Hold { attempt: claim.attempt, number, dispatch_group: dispatch_group.clone() };
+            let (attempt, dispatch_group) = (claim.attempt, dispatch_group.clone());
+            let hold = Hold { attempt, number, dispatch_group, turn: self.turn_number };
             self.sessions.gave(session, claim.step, hold);
         }
         match live {
@@ -147,10 +148,22 @@ impl Node {
                 let at =
                     turn.pulls.iter().position(|(_, s, _)| *s == session).expect("it asked in this turn");
                 let (signal, _, _) = turn.pulls.remove(at);
-                turn.acts.reply(Reply::Signal(signal), claims);
+                turn.acts.reply(Reply::Signal(signal), slim(claims));
             }
         }
     }
+}
+
+/// An answer stays within bounds: beyond them, arguments are read by whoever runs the step.
+fn slim(mut claims: Pulled) -> Pulled {
+    let mut bytes = 0;
+    for (_, claim) in &mut claims {
+        bytes += claim.arguments.len();
+        if bytes > limits::PAYLOAD_BYTES_MAX {
+            claim.arguments = "".into();
+        }
+    }
+    claims
 }
 
 fn claim_of(step: &Step) -> Claim {

@@ -2,14 +2,15 @@
 
 use super::gather::Gather;
 use super::node::{Node, Turn};
+use super::owed::Word;
 use super::peers::Then;
 use super::sessions::Hold;
 use crate::EngineError;
 use crate::request::{Created, Reply, ReportAnswer, Request};
 use crate::signal::{Signal, read};
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, Effect, NewStep, Outcome, Report, SessionId, SessionOffer, Step,
-    StepId, Timestamp, limits,
+    Block, BlockId, Breaker, DispatchGroup, Effect, NewStep, Outcome, Report, SessionId, Step, StepId,
+    Timestamp, limits,
 };
 use rules::creation::{Ground, Plan, plan};
 use rules::settle::load_summary;
@@ -29,7 +30,7 @@ impl Node {
             Request::Join { offer, hand, reply } => {
                 let id = self.ids.session(now);
                 self.sessions.join(id, offer, hand, now);
-                self.put_session(turn, id, None);
+                self.put_session(turn, id);
                 turn.wake.insert(Wake::Everybody);
                 self.want()?;
                 turn.acts.reply(reply, id);
@@ -424,7 +425,7 @@ impl Node {
         for (_, (id, _)) in &abroad {
             self.sessions.took_back(session, *id, None);
         }
-        self.tell_owners(turn, abroad, |steps| Signal::Lost { session, steps });
+        self.say(turn, Word::Lost(session, abroad));
         turn.acts.reply(reply, revoked);
         Ok(())
     }
@@ -444,8 +445,8 @@ impl Node {
                 for id in own {
                     self.give_back(session, id)?;
                 }
-                self.tell_owners(turn, abroad, |steps| Signal::GivenBack { session, steps });
-                self.put_session(turn, session, Some(now));
+                self.say(turn, Word::GivenBack(session, abroad));
+                self.end_session(turn, session, now);
                 self.sessions.remove(session);
             }
             self.want()?;
@@ -466,17 +467,25 @@ impl Node {
         Ok(())
     }
 
-    pub(super) fn put_session(&mut self, turn: &mut Turn, id: SessionId, ended_at: Option<Timestamp>) {
-        if let Some(live) = self.sessions.get(id) {
-            turn.sessions.push(SessionRow {
-                id,
-                node: self.row.id,
-                offer: SessionOffer { ..live.session.offer.clone() },
-                started_at: live.started_at,
-                lease_ends_at: live.session.lease_ends_at,
-                ended_at,
-            });
+    pub(super) fn put_session(&mut self, turn: &mut Turn, id: SessionId) {
+        turn.sessions.extend(self.session_row(id, None));
+    }
+    /// It is on record as ended, also if this turn is not stored.
+    pub(super) fn end_session(&mut self, turn: &mut Turn, id: SessionId, now: Timestamp) {
+        if let Some(row) = self.session_row(id, Some(now)) {
+            self.say(turn, Word::Ended(row));
         }
+    }
+    fn session_row(&self, id: SessionId, ended_at: Option<Timestamp>) -> Option<SessionRow> {
+        let live = self.sessions.get(id)?;
+        Some(SessionRow {
+            id,
+            node: self.row.id,
+            offer: live.session.offer.clone(),
+            started_at: live.started_at,
+            lease_ends_at: live.session.lease_ends_at,
+            ended_at,
+        })
     }
 
     /// Windows follow what sessions offer; a new offer makes everything on disk worth another look.

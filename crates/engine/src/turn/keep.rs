@@ -1,6 +1,7 @@
 //! Housekeeping within a turn: lapsed sessions, old claims, leases, the watch over groups, and recovery.
 
 use super::node::{Node, Turn};
+use super::owed::Word;
 use super::refill::Sources;
 use super::sessions::Hold;
 use super::timers::Timers;
@@ -9,8 +10,9 @@ use model::{Breaker, DispatchGroup, SessionId, State, Step, StepId, StepKind, Ti
 use rules::board::{Board, Opened};
 use rules::recover;
 use rules::settle::load_summary;
+use std::collections::HashSet;
 use std::time::Duration;
-use store::{Alert, AuditEntry, ClaimLog, Found, GroupWrite, Result, StoreError};
+use store::{Alert, AuditEntry, ClaimLog, Found, GroupWrite, Result, SignalRow, StoreError};
 use tracing::{info, warn};
 
 /// How often groups are looked at for lack of progress.
@@ -27,7 +29,7 @@ impl Node {
         }
         if std::mem::take(&mut self.enter_sessions) {
             for session in self.sessions.ids() {
-                self.put_session(turn, session, None);
+                self.put_session(turn, session);
             }
         }
         if self.is_leader() {
@@ -87,8 +89,8 @@ impl Node {
             for id in own {
                 self.take_back(turn, session, id)?;
             }
-            self.tell_owners(turn, abroad, |steps| Signal::Lost { session, steps });
-            self.put_session(turn, session, Some(now));
+            self.say(turn, Word::Lost(session, abroad));
+            self.end_session(turn, session, now);
             self.sessions.remove(session);
             self.want()?;
         }
@@ -149,11 +151,17 @@ impl Node {
     pub(super) fn recover(&mut self) -> Result<()> {
         let found = self.store.recover(&self.lease)?;
         let others = self.store.look(&self.row, &self.lease)?;
+        let spoken_for = spoken_for(&others.signals);
         self.sessions.see(others.sessions);
         let lease = &self.lease;
         let mine = |group: &DispatchGroup| lease.groups.iter().any(|(g, _)| g == group);
-        self.sessions.forget_held(mine);
+        let unsure = self.sessions.forget_held(mine, self.durable);
         self.ticks.keep(mine);
+        for (session, step, hold) in unsure {
+            self.owe(session, vec![(hold.dispatch_group, (step, hold.attempt))]);
+        }
+        self.owed.unsaid();
+        self.drop_unstored();
         self.board = Board::at(self.store.now().max(self.board.now));
         self.board.windows.want(self.sessions.wanted());
         self.peers.forget_taken();
@@ -171,10 +179,12 @@ impl Node {
         self.group_breakers =
             found.groups.iter().map(|g| (g.dispatch_group.clone(), g.breaker.clone())).collect();
         self.alerted = found.alerted.iter().cloned().collect();
-        self.adopt(found)
+        let adopted = self.adopt(found, &spoken_for);
+        self.sessions.forget_before();
+        adopted
     }
 
-    fn adopt(&mut self, found: Found) -> Result<()> {
+    fn adopt(&mut self, found: Found, spoken_for: &HashSet<StepId>) -> Result<()> {
         let opened: Vec<Opened> = found.blocks.iter().flat_map(openings).collect();
         for block in found.blocks {
             self.board.load_block(block);
@@ -186,12 +196,14 @@ impl Node {
         // What is parked has run: its last word comes first.
         let (parked, claims): (Vec<_>, Vec<_>) = found.claims.into_iter().partition(|claim| claim.parked);
         for claim in parked.into_iter().chain(claims) {
-            lost += self.adopt_claims(claim)?;
+            lost += self.adopt_claims(claim, spoken_for)?;
         }
         for step in found.held {
             let (id, session, attempt) = (step.id, step.session, step.attempt);
             self.load_with_block(step)?;
-            lost += self.keep_or_lose(id, session, attempt)?;
+            if !spoken_for.contains(&id) {
+                lost += self.keep_or_lose(id, session, attempt)?;
+            }
         }
         if lost > 0 {
             info!(steps = lost, "took back steps whose worker is gone");
@@ -200,7 +212,7 @@ impl Node {
     }
 
     /// Claims that only the log knows: what it says is newer than the step's row.
-    fn adopt_claims(&mut self, claim: ClaimLog) -> Result<u32> {
+    fn adopt_claims(&mut self, claim: ClaimLog, spoken_for: &HashSet<StepId>) -> Result<u32> {
         let mut lost = 0;
         let mut logged = Vec::new();
         for (id, attempt) in &claim.pairs {
@@ -225,7 +237,7 @@ impl Node {
             self.load_with_block(step)?;
             if claim.parked {
                 self.board.pin(*id);
-            } else {
+            } else if !spoken_for.contains(id) {
                 lost += self.keep_or_lose(*id, Some(claim.session), *attempt)?;
             }
             logged.push((*id, *attempt));
@@ -254,7 +266,7 @@ impl Node {
             && self.sessions.is_known(session)
         {
             let dispatch_group = step.dispatch_group.clone();
-            self.sessions.gave(session, id, Hold { attempt, number: 0, dispatch_group });
+            self.sessions.gave(session, id, Hold { attempt, number: 0, dispatch_group, turn: 0 });
             return Ok(0);
         }
         let children = step.child_block.and_then(|b| self.board.block(b));
@@ -270,6 +282,19 @@ impl Node {
             self.sources.open(opened, 0);
         }
     }
+}
+
+/// Steps about which a session said something before it ended; that is dealt with first.
+fn spoken_for(signals: &[SignalRow]) -> HashSet<StepId> {
+    let mut steps = HashSet::new();
+    for row in signals {
+        match serde_json::from_str(&row.body) {
+            Ok(Signal::Reports { reports }) => steps.extend(reports.iter().map(|r| r.step)),
+            Ok(Signal::GivenBack { steps: given, .. }) => steps.extend(given.iter().map(|(id, _)| *id)),
+            _ => {}
+        }
+    }
+    steps
 }
 
 /// Indexes of a block that may run now.

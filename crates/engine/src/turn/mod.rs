@@ -9,6 +9,7 @@ mod intake;
 mod keep;
 mod node;
 mod operate;
+mod owed;
 mod peers;
 mod persist;
 mod refill;

@@ -2,6 +2,7 @@
 
 use super::act::Acts;
 use super::claims::ClaimBook;
+use super::owed::Owed;
 use super::peers::Peers;
 use super::refill::Sources;
 use super::sessions::Sessions;
@@ -84,6 +85,7 @@ pub struct Node {
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
     pub(super) peers: Peers,
+    pub(super) owed: Owed,
     pub(super) breaker: Breaker,
     pub(super) group_breakers: BTreeMap<DispatchGroup, Breaker>,
     /// Places in the round of groups that were taken and not used yet.
@@ -179,6 +181,7 @@ impl Node {
             book: ClaimBook::default(),
             ticks: Ticks::default(),
             peers: Peers::new(shared),
+            owed: Owed::default(),
             breaker: Breaker::default(),
             group_breakers: BTreeMap::new(),
             roots: VecDeque::new(),
@@ -244,13 +247,14 @@ impl Node {
         self.closing = true;
     }
     pub fn release(&mut self) -> Result<()> {
+        self.stop_waiting();
         self.store.release(&self.lease)
     }
 
     /// How long nothing needs to be done, if nothing arrives.
     pub fn until_next(&self) -> Duration {
         let now = self.store.now();
-        if self.unfinished || (self.again || self.peers.shift) && !self.is_full(1) {
+        if self.unfinished || (self.again || self.peers.shift || self.owed.is_waiting()) && !self.is_full(1) {
             return Duration::ZERO;
         }
         // A due step waits for a free place; the report that frees one brings the turn that looks at it.
@@ -324,6 +328,7 @@ impl Node {
     ) -> Result<Settled> {
         let watch = Stopwatch::start();
         self.again = false;
+        self.say_again(turn);
         if self.peers.is_due(now) {
             self.look(turn, now)?;
         }
@@ -426,6 +431,7 @@ impl Node {
             let (n, steps, blocks) = self.outstanding.pop_front().expect("it was just seen");
             self.durable = n;
             self.peers.durable(n);
+            self.owed.durable(n);
             self.board.committed(&steps, &blocks);
         }
         self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
@@ -436,6 +442,8 @@ impl Node {
     /// What was decided cannot be trusted any more: drop it all and look again.
     fn fail(&mut self, problem: &StoreError) {
         self.down = true;
+        // What it would have renewed is not.
+        self.renewed_at = Timestamp(0);
         match problem {
             // One turn that the database refuses, and those decided on top of it, say nothing about the next; two do.
             StoreError::Unfit(_) if !self.unfit => self.unfit = true,

@@ -18,12 +18,12 @@ const BUSY_FOR: Duration = Duration::from_millis(500);
 /// An answer nobody gave is no longer waited for.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Places for which work was asked elsewhere are used otherwise after this.
-const PULL_MAX: Duration = Duration::from_secs(2);
+const PULL_MAX: Duration = Duration::from_secs(5);
 
 pub type Tell = Box<dyn FnOnce(Result<&str, EngineError>) + Send>;
 
 /// Turns with a signal that may fail before it is answered that it cannot be done.
-const TRIES_MAX: u32 = 20;
+const TRIES_MAX: u32 = 5;
 
 /// What is to be done with an answer.
 pub enum Then {
@@ -35,10 +35,12 @@ pub enum Then {
     Pull { session: SessionId, places: usize, owner: NodeId },
 }
 
-pub struct Waiting {
-    pub then: Then,
+struct Waiting {
+    then: Then,
     dispatch_group: DispatchGroup,
     since: Timestamp,
+    /// The turn that asked.
+    turn: u64,
 }
 
 /// Ready work of another node's group that it cannot place itself.
@@ -129,8 +131,33 @@ impl Peers {
             None => self.hints.push(Hint { dispatch_group, owner, ready: vec![pair] }),
         }
     }
-    pub fn wait(&mut self, signal: SignalId, dispatch_group: DispatchGroup, then: Then, now: Timestamp) {
-        self.waiting.insert(signal, Waiting { then, dispatch_group, since: now });
+    pub fn wait(
+        &mut self,
+        signal: SignalId,
+        dispatch_group: DispatchGroup,
+        then: Then,
+        at: (u64, Timestamp),
+    ) {
+        let (turn, since) = at;
+        self.waiting.insert(signal, Waiting { then, dispatch_group, since, turn });
+    }
+    /// What was asked in turns that were not stored, or not for certain.
+    pub fn unstored(&mut self, durable: u64) -> Vec<Then> {
+        self.waiting.extract_if(|_, w| w.turn > durable).map(|(_, w)| w.then).collect()
+    }
+    pub fn all_waiting(&self) -> Vec<SignalId> {
+        self.waiting.keys().copied().collect()
+    }
+    /// Everything that is still waited for.
+    pub fn take_waiting(&mut self) -> Vec<Then> {
+        self.waiting.drain().map(|(_, w)| w.then).collect()
+    }
+    /// Nobody has it any more, neither as a question nor as an answer.
+    pub fn vanished(&mut self, signals: &[SignalId], now: Timestamp) -> Vec<Then> {
+        let long = |w: &Waiting| now.since(w.since) >= 2 * ANSWER_MAX;
+        let gone: Vec<SignalId> =
+            signals.iter().copied().filter(|id| self.waiting.get(id).is_some_and(long)).collect();
+        gone.into_iter().filter_map(|id| self.waiting.remove(&id)).map(|w| w.then).collect()
     }
     pub fn answered(&mut self, signal: SignalId) -> Option<Then> {
         self.waiting.remove(&signal).map(|w| w.then)
@@ -155,10 +182,12 @@ impl Peers {
         let problem = format!("no node decides for dispatch group `{dispatch_group}` now; try again");
         Some((then, EngineError::Unavailable(StoreError::Down(problem))))
     }
-    /// True unless a turn that is on its way has it already.
-    pub fn take(&mut self, signal: SignalId, turn: u64) -> bool {
+    /// True unless a turn that is on its way has it already. One that is alone in its turn is to blame if that fails.
+    pub fn take(&mut self, signal: SignalId, turn: u64, alone: bool) -> bool {
         let fresh = self.taken.insert(signal, turn).is_none();
-        *self.tries.entry(signal).or_default() += u32::from(fresh);
+        if fresh && alone {
+            *self.tries.entry(signal).or_default() += 1;
+        }
         fresh
     }
     /// No turn with it could be stored.

@@ -16,6 +16,8 @@ pub struct Hold {
     pub number: u64,
     /// Whose owner decides about it.
     pub dispatch_group: DispatchGroup,
+    /// The turn of this node that gave it; 0 when it was durable before it was known here.
+    pub turn: u64,
 }
 
 pub struct Live {
@@ -24,6 +26,8 @@ pub struct Live {
     /// Takes no more work.
     pub leaving: bool,
     pub held: IdMap<StepId, Hold>,
+    /// What it held before everything was read anew.
+    before: IdMap<StepId, Hold>,
     pub handed: u64,
     pub started_at: Timestamp,
     /// What it reported to other nodes, until they have answered.
@@ -68,9 +72,18 @@ impl Sessions {
         now: Timestamp,
     ) {
         let session = Session { id, offer, held: 0, lease_ends_at: now + limits::SESSION_LEASE };
-        let (held, reported) = (IdMap::default(), IdMap::default());
-        let live =
-            Live { session, hand, leaving: false, held, handed: 0, started_at: now, reported, asked: 0 };
+        let (held, reported, before) = Default::default();
+        let live = Live {
+            session,
+            hand,
+            leaving: false,
+            held,
+            before,
+            handed: 0,
+            started_at: now,
+            reported,
+            asked: 0,
+        };
         self.live.insert(id, live);
     }
     pub fn ids(&self) -> Vec<SessionId> {
@@ -95,8 +108,14 @@ impl Sessions {
     pub fn any_elsewhere(&self) -> bool {
         !self.elsewhere.is_empty()
     }
-    pub fn gave(&mut self, id: SessionId, step: StepId, hold: Hold) {
+    pub fn gave(&mut self, id: SessionId, step: StepId, mut hold: Hold) {
         if let Some(live) = self.live.get_mut(&id) {
+            // A worker that has not received it yet must not lose it for that.
+            if let Some(known) =
+                live.before.get(&step).filter(|b| hold.number == 0 && b.attempt == hold.attempt)
+            {
+                hold.number = known.number;
+            }
             live.held.insert(step, hold);
             live.count();
         } else if let Some(other) = self.elsewhere.get_mut(&id) {
@@ -146,13 +165,31 @@ impl Sessions {
     pub fn hear_all(&mut self, now: Timestamp) {
         self.live.keys().copied().collect::<Vec<_>>().into_iter().for_each(|id| self.heard(id, now));
     }
-    /// What is held of these groups is read anew; what other nodes decide about stays.
-    pub fn forget_held(&mut self, of: impl Fn(&DispatchGroup) -> bool) {
-        for live in self.live.values_mut() {
-            live.held.retain(|_, hold| !of(&hold.dispatch_group));
+    /// What is held of these groups is read anew; what other nodes decide about stays, unless it was given in a turn that was
+    /// not stored: that comes back, for the worker never saw it.
+    pub fn forget_held(
+        &mut self,
+        of: impl Fn(&DispatchGroup) -> bool,
+        durable: u64,
+    ) -> Vec<(SessionId, StepId, Hold)> {
+        let mut unsure = Vec::new();
+        for (id, live) in &mut self.live {
+            live.before = std::mem::take(&mut live.held);
+            for (step, hold) in live.before.iter().filter(|(_, hold)| !of(&hold.dispatch_group)) {
+                if hold.turn > durable {
+                    unsure.push((*id, *step, hold.clone()));
+                } else {
+                    live.held.insert(*step, hold.clone());
+                }
+            }
             live.count();
         }
         self.elsewhere.values_mut().for_each(|e| e.held.clear());
+        unsure
+    }
+    /// Everything was read.
+    pub fn forget_before(&mut self) {
+        self.live.values_mut().for_each(|live| live.before.clear());
     }
     /// Sessions that take work; one whose other end is gone takes none.
     fn takers(&self) -> impl Iterator<Item = &Live> {

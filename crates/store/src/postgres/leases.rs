@@ -3,17 +3,19 @@
 use crate::batch::NodeRow;
 use crate::leases::{check_groups, enter, take};
 use crate::sql::{Access, Sql};
-use crate::{Lease, Result, StoreError, params};
+use crate::{Clock, Lease, Result, StoreError, params};
 use model::{DispatchGroup, NodeId, Timestamp, limits};
 use rules::share::{Sharer, share};
 use std::path::Path;
 
 /// Take what is free and should be this node's, give up what should be another's, and say what this node has then. No commit
 /// of this node may be on its way.
-pub fn shift(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Timestamp) -> Result<Lease> {
+pub fn shift(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], clock: &dyn Clock) -> Result<Lease> {
     sql.transaction(Access::Write, |sql| {
-        // Nodes go one after the other.
+        // Nodes go one after the other. Whoever waits for the lock makes every commit behind it wait too, so it waits not long.
+        sql.execute("set local lock_timeout = '2s'", &[])?;
         sql.execute("lock table dispatch_groups in share row exclusive mode", &[])?;
+        let now = clock.now();
         bury(sql, node, now)?;
         refuse_other_groups(sql, node, all)?;
         check_groups(sql, all)?;
@@ -26,7 +28,10 @@ pub fn shift(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Timestam
         for Held { group, owner, epoch } in held {
             let mine = spread.get(&group) == Some(&node.id);
             match owner {
-                Some(owner) if owner == node.id && mine => lease.groups.push((group, epoch)),
+                Some(owner) if owner == node.id && mine => {
+                    keep(sql, &group, now)?;
+                    lease.groups.push((group, epoch));
+                }
                 Some(owner) if owner == node.id => give(sql, node.id, &group)?,
                 None if mine => {
                     let epoch = take(sql, node.id, &group, now)?;
@@ -75,6 +80,12 @@ fn sharers(sql: &dyn Sql) -> Result<Vec<Sharer>> {
     })
 }
 
+fn keep(sql: &dyn Sql, group: &DispatchGroup, now: Timestamp) -> Result<()> {
+    let text = "update dispatch_groups set lease_ends_at = $2 where dispatch_group = $1";
+    sql.execute(text, params![group.as_str(), now + limits::GROUP_LEASE])?;
+    Ok(())
+}
+
 fn give(sql: &dyn Sql, node: NodeId, group: &DispatchGroup) -> Result<()> {
     let text =
         "update dispatch_groups set owner_id = null, lease_ends_at = null, owned_since = null, ready = '[]'
@@ -102,7 +113,8 @@ fn refuse_other_groups(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup]) -> 
 
 /// A process of this very boot and view that does not exist any more: its lease need not be waited for.
 pub fn is_gone(machine: &str, pid: u32, node: &NodeRow) -> bool {
-    let here = !node.machine.is_empty() && machine == node.machine;
+    // Where the first process cannot be seen, those of others cannot be either, and nothing is proved.
+    let here = !node.machine.is_empty() && machine == node.machine && Path::new("/proc/1").exists();
     here && pid != node.pid && !Path::new(&format!("/proc/{pid}")).exists()
 }
 

@@ -12,6 +12,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Statement};
 
@@ -72,6 +73,9 @@ impl From<tokio_postgres::Error> for StoreError {
             Some(told) => format!("{} ({})", told.message(), told.code().code()),
             None => std::error::Error::source(&error).map_or(error.to_string(), |s| format!("{error}: {s}")),
         };
+        if error.code() == Some(&SqlState::UNIQUE_VIOLATION) {
+            return StoreError::Lost { what: told };
+        }
         if is_unfit(&error) { StoreError::Unfit(told) } else { StoreError::Down(told) }
     }
 }

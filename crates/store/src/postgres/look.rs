@@ -12,7 +12,7 @@ use rules::share::Sharer;
 use serde::de::DeserializeOwned;
 
 /// Signals taken at one look; the rest is there at the next.
-const SIGNALS_MAX: usize = 1_000;
+const SIGNALS_MAX: usize = 250;
 
 fn text() -> String {
     format!(

@@ -85,7 +85,7 @@ impl Store for PostgresStore {
             Ok(Seen { group: row.get(0)?, owner: row.get(1)?, epoch: row.get(2)?, stamp: row.get(3)? })
         })?;
         self.mark.judge(&seen)?;
-        let lease = shift(self.reader(), node, all, self.now())?;
+        let lease = shift(self.reader(), node, all, &*self.clock)?;
         self.writer.wake(vec![Wake::Everybody]);
         Ok(lease)
     }
@@ -103,7 +103,9 @@ impl Store for PostgresStore {
     }
 
     fn withdraw(&mut self, signals: &[SignalId]) -> Result<Vec<SignalId>> {
-        let text = "delete from signals where id = $1 and answered_at is null";
+        // One that its owner has in hand is not waited for: its answer comes.
+        let text = "delete from signals where id in
+            (select id from signals where id = $1 and answered_at is null for update skip locked)";
         let mut withdrawn = Vec::new();
         for id in signals {
             if self.reader().execute(text, params![*id])? == 1 {
