@@ -270,6 +270,8 @@ pub struct Batch {
     pub alerts: Vec<Alert>,
     pub groups: Vec<GroupWrite>,
     pub breaker: Option<Breaker>,
+    /// Breakers whose time is over, as they were; of one group or of all.
+    pub breakers_over: Vec<(Option<DispatchGroup>, Breaker)>,
     /// Places in the round of dispatch groups were taken; a store that counts them itself writes how many.
     pub took_roots: bool,
     pub next_root: Option<u64>,
@@ -314,6 +316,7 @@ impl Batch {
             alerts: Vec::new(),
             groups: Vec::new(),
             breaker: None,
+            breakers_over: Vec::new(),
             took_roots: false,
             next_root: None,
             signals: Vec::new(),
@@ -336,6 +339,7 @@ impl Batch {
             && self.alerts.is_empty()
             && self.groups.is_empty()
             && self.breaker.is_none()
+            && self.breakers_over.is_empty()
             && !self.took_roots
             && self.signals.is_empty()
             && self.answers.is_empty()

@@ -29,6 +29,8 @@ pub struct NodeSeen {
 #[derive(Debug, Clone)]
 pub struct GroupSeen {
     pub dispatch_group: DispatchGroup,
+    /// Its place among the groups.
+    pub ordinal: i64,
     /// Who has it, if that node lives and its lease has not run out.
     pub owner: Option<NodeId>,
     pub lease_ends_at: Option<Timestamp>,

@@ -9,7 +9,7 @@ use crate::batch::{
 use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
-use model::{Backoff, Block, Counts, Timestamp};
+use model::{Backoff, Block, Breaker, Counts, Timestamp};
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -50,6 +50,14 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put_signals(batch);
     for one in &batch.sessions {
         plan.put(sql::PUT_SESSION, true, vec![session(one)]);
+    }
+    let on = || serde_json::to_string(&Breaker::default()).unwrap_or_default();
+    for (group, was) in &batch.breakers_over {
+        let was = serde_json::to_string(was).unwrap_or_default();
+        match group {
+            Some(group) => plan.put(sql::END_BREAKER, false, vec![values![on(), group.as_str(), was]]),
+            None => plan.put(sql::END_GLOBAL_BREAKER, false, vec![values![on(), was]]),
+        }
     }
     if batch.forget {
         plan.put(sql::FORGET_SESSIONS, false, vec![values![batch.now - DAY]]);

@@ -12,7 +12,7 @@ use rules::recover;
 use rules::settle::load_summary;
 use std::collections::HashSet;
 use std::time::Duration;
-use store::{Alert, AuditEntry, ClaimLog, Found, GroupWrite, Result, SignalRow, StoreError};
+use store::{Alert, AuditEntry, ClaimLog, Found, Result, SignalRow, StoreError};
 use tracing::{info, warn};
 
 /// How often groups are looked at for lack of progress.
@@ -50,9 +50,9 @@ impl Node {
         Ok(())
     }
 
-    /// One node does what must be done once: the owner of the first group, fenced with it.
-    pub(super) fn is_leader(&self) -> bool {
-        self.config.groups.first().is_some_and(|first| self.owns(first)) || self.owns_all()
+    /// One node does what must be done once: the owner of the first group that has one.
+    fn is_leader(&self) -> bool {
+        self.owns_all() || self.peers.leader == Some(self.row.id)
     }
 
     /// A breaker whose time is over turns itself on, on record.
@@ -68,16 +68,13 @@ impl Node {
         };
         if over(&self.breaker) {
             turn.audit.push(entry("breaker".into(), &self.breaker));
-            self.breaker = Breaker::default();
+            turn.breakers_over.push((None, std::mem::take(&mut self.breaker)));
             self.switched_in = self.turn_number;
-            turn.breaker = Some(Breaker::default());
         }
         for (group, breaker) in self.group_breakers.iter_mut().filter(|(_, b)| over(b)) {
-            self.switched_in = self.turn_number;
             turn.audit.push(entry(format!("breaker of {group}"), breaker));
-            *breaker = Breaker::default();
-            turn.groups
-                .push(GroupWrite { breaker: Some(Breaker::default()), ..GroupWrite::of(group.clone()) });
+            turn.breakers_over.push((Some(group.clone()), std::mem::take(breaker)));
+            self.switched_in = self.turn_number;
         }
     }
 

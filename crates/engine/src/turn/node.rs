@@ -53,6 +53,7 @@ pub struct Turn {
     pub sessions: Vec<SessionRow>,
     pub groups: Vec<GroupWrite>,
     pub breaker: Option<Breaker>,
+    pub breakers_over: Vec<(Option<DispatchGroup>, Breaker)>,
     /// Places in the round of groups were taken.
     pub took_roots: bool,
     pub renew: bool,

@@ -59,6 +59,8 @@ pub struct Peers {
     /// The groups should be spread otherwise, and a part of that is this node's to do.
     pub shift: bool,
     pub hints: Vec<Hint>,
+    /// The owner of the first group that has one.
+    pub leader: Option<NodeId>,
     owners: HashMap<DispatchGroup, NodeId>,
     waiting: HashMap<SignalId, Waiting>,
     /// Signals dealt with in turns that are not durable yet.
@@ -102,6 +104,7 @@ impl Peers {
         if !look.signals.is_empty() {
             self.busy_until = now + BUSY_FOR;
         }
+        self.leader = look.groups.iter().find_map(|g| g.owner);
         let other = |owner: &NodeId| *owner != node;
         self.owners = look
             .groups

@@ -55,6 +55,7 @@ impl Node {
         batch.sessions = turn.sessions;
         batch.groups = turn.groups;
         batch.breaker = turn.breaker;
+        batch.breakers_over = turn.breakers_over;
         batch.audit = turn.audit;
         batch.alerts = turn.alerts;
         batch.took_roots = turn.took_roots;

@@ -18,7 +18,7 @@ pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
         let since: BTreeMap<&str, _> =
             mine.iter().map(|g| (g.dispatch_group.as_str(), g.owned_since)).collect();
         let latest = mine.iter().filter_map(|g| g.owned_since).max();
-        let leads = groups.first().is_some_and(|g| g.owner == Some(node.id));
+        let leads = groups.iter().find_map(|g| g.owner) == Some(node.id);
         let mine = sessions.iter().filter(|s| s.node == node.id);
         let (count, capacity) = mine.fold((0, 0), |(n, c), s| (n + 1, c + s.offer.capacity));
         if json {

@@ -31,7 +31,7 @@ fn text() -> String {
          union all
          select 'node', id, null, machine, limited_to, seen_at, standby, pid::text from nodes where ended_at is null
          union all
-         select 'group', null, owner_id, dispatch_group, ready, lease_ends_at, epoch, breaker from dispatch_groups
+         select 'group', null, owner_id, dispatch_group, ready, lease_ends_at, ordinal, breaker from dispatch_groups
          union all
          select 'breaker', null, null, null, value, 0, 0, null from settings where name = 'breaker'
          union all
@@ -61,6 +61,7 @@ pub fn look(
     })?;
     let now = clock.now();
     look.signals.sort_by_key(|s| s.id);
+    look.groups.sort_by_key(|g| g.ordinal);
     look.nodes.retain(|n| n.sharer.node == node.id || n.until > now);
     let lives = |id: NodeId| look.nodes.iter().any(|n| n.sharer.node == id);
     for group in &mut look.groups {
@@ -101,6 +102,7 @@ fn take(look: &mut Look, node: &NodeRow, row: &Row) -> Result<()> {
             lease_ends_at: rows::time(row, 5)?,
             breaker: read_breaker(row.text(7)?)?,
             ready: json::<Vec<(Name, Name)>>(row, 4, "dispatch_groups", "ready")?,
+            ordinal: row.get(6)?,
         }),
         "breaker" => look.breaker = read_breaker(row.text(4)?)?,
         _ => look.sessions.push(session(row)?),

@@ -37,6 +37,8 @@ fn every_statement_prepares_and_names_its_parameters_in_order() {
         FORGET_SESSIONS,
         FORGET_NODES,
         FORGET_SIGNALS,
+        END_BREAKER,
+        END_GLOBAL_BREAKER,
         PUT_SESSION,
         PUT_SETTING,
         WRITE_GROUP,
