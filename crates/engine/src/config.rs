@@ -46,12 +46,23 @@ impl Default for Config {
 impl Config {
     /// Every queue a step may name on this node.
     pub fn known_queues(&self) -> Vec<Name> {
+        self.queues_and(&["default", "priority", &self.host.to_lowercase()])
+    }
+
+    fn queues_and(&self, always: &[&str]) -> Vec<Name> {
         let mut queues = self.queues.clone();
-        for always in ["default", "priority", &self.host.to_lowercase()] {
-            if !queues.iter().any(|q| &**q == always) {
-                queues.push(always.into());
+        for name in always {
+            if !queues.iter().any(|q| &**q == *name) {
+                queues.push((*name).into());
             }
         }
         queues
+    }
+
+    /// What has to be known where steps are made without a node, by name. A node's own queue is told by its row.
+    pub fn announced(&self) -> [(&'static str, String); 2] {
+        let queues = self.queues_and(&["default", "priority"]);
+        let history = if self.full_history { "full" } else { "workflow" };
+        [("queues", serde_json::to_string(&queues).expect("names are texts")), ("history", history.into())]
     }
 }

@@ -64,6 +64,9 @@ pub struct Arrived {
     /// When the first of them is due, if more are due soon than are named.
     #[serde(default)]
     pub due: Option<Timestamp>,
+    /// What was stored without being counted, by queue and action: the owner counts it with the commit that hears of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<(Name, Name, i64)>,
 }
 
 /// What a session was given by the owner of another node, with the group of each step.

@@ -5,6 +5,8 @@ mod common;
 
 use common::{Server, text, until};
 use std::process::Command;
+use stepfast::postgres::tokio_postgres::{self, NoTls};
+use stepfast::{EnqueueError, NewStep, enqueue_in};
 use store::postgres::Scratch;
 
 fn scratch(name: &str) -> Scratch {
@@ -99,4 +101,30 @@ fn one_that_stands_by_takes_no_group_while_another_lives() {
     first.kill();
     until("it takes over", || spread(&scratch) == [10]);
     standby.stop();
+}
+
+#[tokio::test]
+async fn an_order_and_its_step_are_there_together_or_not_at_all() {
+    let scratch = scratch("orders");
+    let server = serve(&scratch);
+    let (mut client, connection) = tokio_postgres::connect(&scratch.url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("create table orders (item text primary key, step uuid)").await.unwrap();
+    let charge = NewStep { label: Some("charge".into()), ..NewStep::of("echo") };
+    for keep in [true, false] {
+        let transaction = client.transaction().await.unwrap();
+        let step = enqueue_in(&transaction, &charge).await.unwrap();
+        let text = format!("insert into orders values ('{keep}', '{step}')");
+        transaction.batch_execute(&text).await.unwrap();
+        if keep { transaction.commit().await.unwrap() } else { transaction.rollback().await.unwrap() }
+    }
+    let refused = enqueue_in(&client, &NewStep::of("")).await.unwrap_err();
+    assert!(
+        matches!(&refused, EnqueueError::Invalid(faults) if faults[0].field == "steps[0].action"),
+        "{refused}"
+    );
+    until("the step of the order that stayed has ended", || states(&scratch) == ["completed"]);
+    ok(&scratch, &["check"]);
+    server.stop();
+    ok(&scratch, &["check"]);
 }

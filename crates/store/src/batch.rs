@@ -101,6 +101,11 @@ pub struct TallyKey {
 }
 
 impl TallyKey {
+    /// Steps that stand alone and that nobody has touched.
+    pub fn of_new(dispatch_group: DispatchGroup, queue: Name, action: Name) -> TallyKey {
+        let (host, state, leaf, throttled) = (None, State::Pending, true, false);
+        TallyKey { dispatch_group, queue, action, host, state, leaf, throttled }
+    }
     pub fn of(step: &Step) -> TallyKey {
         TallyKey {
             dispatch_group: step.dispatch_group.clone(),

@@ -63,8 +63,10 @@ pub fn check_groups(sql: &dyn Sql, all: &[DispatchGroup]) -> Result<()> {
     }
     for name in known.iter().filter(|k| !all.iter().any(|g| g.as_str() == k.as_str())) {
         let live: i64 = sql.value(
-            "select cast(coalesce(sum(n), 0) as bigint) from tallies where dispatch_group = $1
-             and state in ('pending', 'dispatched', 'running', 'polling', 'not_runnable')",
+            "select cast(coalesce(sum(n), 0) as bigint)
+                  + (select count(*) from signals where dispatch_group = $1 and body like '{\"arrived\"%')
+               from tallies where dispatch_group = $1
+                and state in ('pending', 'dispatched', 'running', 'polling', 'not_runnable')",
             params![name],
         )?;
         if live > 0 {

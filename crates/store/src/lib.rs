@@ -123,6 +123,8 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     fn now(&self) -> Timestamp;
     /// Make sure of the dispatch groups, and take the leases that should be this node's and are free.
     fn lease(&mut self, node: &NodeRow, all: &[DispatchGroup]) -> Result<Lease>;
+    /// Put on record what this node's configuration says to those who make steps without a node, by name.
+    fn announce(&mut self, settings: &[(&'static str, String)]) -> Result<()>;
     /// Before looking again, or when the groups should be spread otherwise: what this node has from now on.
     fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease>;
     /// What other nodes left for this one; nothing where there is no other.

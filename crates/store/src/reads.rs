@@ -6,8 +6,8 @@ use crate::sql::{Param, Row, Sql};
 use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, STEP_COLUMNS, with_columns};
 use crate::{Found, Lease, Result, StoreError, params, rows};
 use model::{
-    Block, BlockId, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SessionId, Step, StepId, StepKind,
-    Timestamp,
+    Block, BlockId, Detail, DispatchGroup, GroupStatus, Name, NodeId, Priority, SessionId, Step, StepId,
+    StepKind, Timestamp,
 };
 
 fn many(sql: &dyn Sql, text: &str, params: &[Param]) -> Result<Vec<Step>> {
@@ -159,11 +159,18 @@ fn claims(sql: &dyn Sql, lease: &Lease) -> Result<Vec<ClaimLog>> {
     Ok(claims)
 }
 
+/// The tallies, and beside them what signals tell of steps that their owner has still to count.
 pub fn tallies(sql: &dyn Sql) -> Result<Vec<(TallyKey, i64)>> {
     let text =
-        "select dispatch_group, queue, action, host, state, leaf, throttled, n from tallies where n <> 0";
-    sql.rows(text, params![], |row| {
+        "select dispatch_group, queue, action, host, state, leaf, throttled, n from tallies where n <> 0
+         union all
+         select dispatch_group, body, '', '', '', 0, 0, 0 from signals
+          where answered_at is null and dispatch_group is not null and body like '{\"arrived\"%'";
+    let found = sql.rows(text, params![], |row| {
         let (host, state) = (rows::shared(row, 3)?, row.text(4)?);
+        if state.is_empty() {
+            return uncounted(&DispatchGroup(rows::shared(row, 0)?), row.text(1)?);
+        }
         let key = TallyKey {
             dispatch_group: DispatchGroup(rows::shared(row, 0)?),
             queue: rows::shared(row, 1)?,
@@ -177,8 +184,25 @@ pub fn tallies(sql: &dyn Sql) -> Result<Vec<(TallyKey, i64)>> {
             leaf: row.get(5)?,
             throttled: row.get(6)?,
         };
-        Ok((key, row.get(7)?))
-    })
+        Ok(vec![(key, row.get(7)?)])
+    })?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn uncounted(group: &DispatchGroup, body: &str) -> Result<Vec<(TallyKey, i64)>> {
+    #[derive(serde::Deserialize)]
+    struct Signal {
+        arrived: Arrived,
+    }
+    #[derive(serde::Deserialize)]
+    struct Arrived {
+        #[serde(default)]
+        uncounted: Vec<(Name, Name, i64)>,
+    }
+    let strange = |_| StoreError::Corrupt { table: "signals", column: "body", value: body.into() };
+    let Signal { arrived } = serde_json::from_str(body).map_err(strange)?;
+    let key = |queue, action| TallyKey::of_new(group.clone(), queue, action);
+    Ok(arrived.uncounted.into_iter().map(|(queue, action, n)| (key(queue, action), n)).collect())
 }
 
 pub fn group_statuses(sql: &dyn Sql) -> Result<Vec<GroupStatus>> {

@@ -1,6 +1,6 @@
 //! Single values everyone shares, above all the breaker.
 
-use crate::sql::Sql;
+use crate::sql::{Access, Sql};
 use crate::{Result, StoreError, params, statements};
 use model::Breaker;
 
@@ -11,6 +11,13 @@ pub fn setting(sql: &dyn Sql, name: &str) -> Result<Option<String>> {
 pub fn put_setting(sql: &dyn Sql, name: &str, value: &str) -> Result<()> {
     sql.execute(statements::PUT_SETTING, params![name, value])?;
     Ok(())
+}
+
+/// Several settings at once.
+pub fn announce(sql: &dyn Sql, settings: &[(&'static str, String)]) -> Result<()> {
+    sql.transaction(Access::Write, |sql| {
+        settings.iter().try_for_each(|(name, value)| put_setting(sql, name, value))
+    })
 }
 
 /// The breaker over all dispatch groups.

@@ -7,6 +7,7 @@ use rules::operator::Verb;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use store::postgres::Scratch;
+use store::postgres::tokio_postgres::{self, Client};
 use store::sqlite::Holder;
 use store::{Browse, Clock, Database, Filter, SystemClock};
 
@@ -51,6 +52,14 @@ impl Nodes {
 
     pub fn browse(&self) -> Browse {
         self.database().browse().expect("the database can be read")
+    }
+
+    /// A connection of somebody who is no node.
+    pub async fn client(&self) -> Client {
+        let connecting = tokio_postgres::connect(&self.scratch.url, tokio_postgres::NoTls).await;
+        let (client, connection) = connecting.expect("the server lets us in");
+        tokio::spawn(connection);
+        client
     }
 
     /// Stop a node in good order.

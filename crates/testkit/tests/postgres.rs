@@ -1,6 +1,7 @@
 //! What only a database that nodes share can show.
 
 mod differential;
+mod enqueue;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

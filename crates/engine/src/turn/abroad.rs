@@ -16,7 +16,7 @@ use rules::creation::Plan;
 use rules::settle::{Mode, settle};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use store::{Look, Result, SignalRow, SignalTo, StoreError, Wake};
+use store::{Look, Result, SignalRow, SignalTo, StoreError, TallyKey, Wake};
 use tracing::{error, info, warn};
 
 /// An attempt of a step in another node's group.
@@ -241,11 +241,6 @@ impl Node {
         if let Some(from) = row.from {
             turn.wake.insert(Wake::Node(from));
         }
-        if self.peers.is_hopeless(row.id) {
-            error!(signal = %row.id, "a signal was tried again and again, and is given up");
-            turn.acts.refuse(Reply::<()>::Signal(row.id), EngineError::Undone);
-            return Ok(());
-        }
         let signal = match serde_json::from_str(&row.body) {
             Ok(signal) => signal,
             Err(problem) => {
@@ -257,6 +252,12 @@ impl Node {
                 return Ok(());
             }
         };
+        // What arrived is there and has to be counted, however often it is tried.
+        if self.peers.is_hopeless(row.id) && !matches!(signal, Signal::Arrived(_)) {
+            error!(signal = %row.id, "a signal was tried again and again, and is given up");
+            turn.acts.refuse(Reply::<()>::Signal(row.id), EngineError::Undone);
+            return Ok(());
+        }
         match signal {
             Signal::Create { steps } => return self.create(turn, steps, Reply::Signal(row.id), now),
             Signal::Reports { reports } => return self.reports(turn, reports, Reply::Signal(row.id), now),
@@ -269,7 +270,7 @@ impl Node {
             }
             Signal::Arrived(arrived) => {
                 if let SignalTo::Group(group) = &row.to {
-                    self.arrived(group, arrived, now)?;
+                    self.arrived(turn, group, arrived, now)?;
                 }
             }
             Signal::Lost { session, steps } => {
@@ -304,7 +305,16 @@ impl Node {
         Ok(self.bring(id)? && self.board.step(id).is_some_and(held))
     }
 
-    fn arrived(&mut self, group: &DispatchGroup, arrived: Arrived, now: Timestamp) -> Result<()> {
+    fn arrived(
+        &mut self,
+        turn: &mut Turn,
+        group: &DispatchGroup,
+        arrived: Arrived,
+        now: Timestamp,
+    ) -> Result<()> {
+        for (queue, action, n) in arrived.uncounted {
+            turn.counted.push((TallyKey::of_new(group.clone(), queue, action), n));
+        }
         for (queue, priority, id) in arrived.roots {
             self.sources.arrived(group, &queue, priority, id);
         }

@@ -24,7 +24,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use store::{
     Alert, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store, StoreError,
-    Wake,
+    TallyKey, Wake,
 };
 use tracing::{error, warn};
 
@@ -70,6 +70,8 @@ pub struct Turn {
     pub pulls: Vec<(SignalId, SessionId, usize)>,
     /// New rows in groups of other nodes.
     pub abroad: Vec<Changes>,
+    /// Steps that somebody else stored and left to be counted here.
+    pub counted: Vec<(TallyKey, i64)>,
     pub wake: BTreeSet<Wake>,
 }
 
@@ -170,6 +172,7 @@ impl Node {
         // An engine that is gone need not be woken.
         store.listen(&config.listen, Arc::new(move |one| drop(wake.send(Request::Wake(one)))));
         let lease = store.lease(&row, &config.groups)?;
+        store.announce(&config.announced())?;
         let mut node = Node {
             store,
             ids,

@@ -14,7 +14,7 @@ impl Node {
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, now));
-        batch.tallies = tallies(turn.abroad.iter().chain([&changes]));
+        batch.tallies = tallies(turn.abroad.iter().chain([&changes]), std::mem::take(&mut turn.counted));
         if self.config.full_history {
             let moves = turn.abroad.iter().chain([&changes]).flat_map(|c| &c.moves);
             batch.events = moves.map(event_row).collect();
@@ -173,8 +173,12 @@ fn event_row(moved: &Moved) -> EventRow {
 }
 
 /// How the counts of each sort of step change.
-fn tallies<'a>(changes: impl Iterator<Item = &'a Changes>) -> Vec<(TallyKey, i64)> {
+fn tallies<'a>(
+    changes: impl Iterator<Item = &'a Changes>,
+    counted: Vec<(TallyKey, i64)>,
+) -> Vec<(TallyKey, i64)> {
     let mut deltas: HashMap<TallyKey, i64> = HashMap::new();
+    counted.into_iter().for_each(|(key, n)| *deltas.entry(key).or_default() += n);
     for (step, change) in changes.flat_map(|c| &c.steps) {
         let after = TallyKey::of(step);
         if let Some(before) = &change.before {

@@ -6,9 +6,10 @@ use crate::sql::{Access, Sql};
 use crate::{Result, params};
 use model::Timestamp;
 
-const MIGRATIONS: [(&str, &str); 2] = [
+const MIGRATIONS: [(&str, &str); 3] = [
     ("0001_steps", include_str!("../../sql/postgres/migrations/0001_steps.sql")),
     ("0002_nodes", include_str!("../../sql/postgres/migrations/0002_nodes.sql")),
+    ("0003_enqueue", include_str!("../../sql/postgres/migrations/0003_enqueue.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

@@ -4,6 +4,7 @@ mod address;
 mod batched;
 mod clock;
 mod commit;
+mod enqueue;
 mod leases;
 mod link;
 mod listen;
@@ -17,9 +18,12 @@ mod stream;
 mod tls;
 mod writer;
 
+pub use enqueue::{EnqueueError, enqueue_in, enqueue_many_in};
 pub use link::Patience;
 pub use scratch::Scratch;
 pub use store::PostgresStore;
+/// The driver of the connections that callers bring.
+pub use tokio_postgres;
 
 use crate::sql::Sql;
 use crate::sqlite::Holder;

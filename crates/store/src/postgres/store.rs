@@ -11,6 +11,7 @@ use super::mark::{Mark, SEEN, Seen};
 use super::migrate::migrate;
 use super::writer::Writer;
 use crate::batch::NodeRow;
+use crate::settings::announce;
 use crate::sql::{Access, Sql};
 use crate::{
     Batch, Clock, Done, Found, Lease, Listen, Look, Result, Retained, Retention, Store, StoreError, Wake,
@@ -88,6 +89,10 @@ impl Store for PostgresStore {
         let lease = shift(self.reader(), node, all, &*self.clock)?;
         self.writer.wake(vec![Wake::Everybody]);
         Ok(lease)
+    }
+
+    fn announce(&mut self, settings: &[(&'static str, String)]) -> Result<()> {
+        announce(self.reader(), settings)
     }
 
     fn lease_again(&mut self, node: &NodeRow, _: &Lease, all: &[DispatchGroup]) -> Result<Lease> {

@@ -93,6 +93,11 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| leases::take_all(connection, &node, &all, now))
     }
 
+    fn announce(&mut self, settings: &[(&'static str, String)]) -> Result<()> {
+        let settings = settings.to_vec();
+        self.writer.run(move |connection| settings::announce(connection, &settings))
+    }
+
     /// The file lock is held, so nobody else can have it.
     fn lease_again(&mut self, _: &NodeRow, lease: &Lease, _: &[DispatchGroup]) -> Result<Lease> {
         Ok(lease.clone())

@@ -54,6 +54,9 @@ impl Store for Watched {
     fn lease(&mut self, node: &NodeRow, all: &[DispatchGroup]) -> Result<Lease> {
         self.inner.lease(node, all)
     }
+    fn announce(&mut self, settings: &[(&'static str, String)]) -> Result<()> {
+        self.inner.announce(settings)
+    }
     fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease> {
         self.inner.lease_again(node, lease, all)
     }
