@@ -5,11 +5,14 @@
 
 mod acks;
 mod cancel;
+mod cluster;
+mod crowd;
 mod database;
 mod dice;
 mod effects;
 mod phase;
 mod push;
+mod reckoning;
 mod round;
 mod server;
 mod verdict;
@@ -18,9 +21,13 @@ mod work;
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
+use cluster::fault::{Kind, Means, required, told};
+pub use cluster::{faketime, soak};
 use dice::Dice;
 use round::Round;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Args)]
 pub struct Options {
@@ -53,22 +60,38 @@ impl Options {
 }
 
 pub fn run(options: &Options) -> Result<()> {
-    let binary = match &options.binary {
-        Some(path) => path.canonicalize().with_context(|| format!("there is no {}", path.display()))?,
-        None => release_build()?,
-    };
+    let binary = binary(options.binary.as_deref())?;
     let seed = options.seed.unwrap_or_else(dice::fresh_seed);
     println!("crash: seed {seed}");
     let runtime = tokio::runtime::Runtime::new().context("could not start a runtime")?;
+    let means = match options.store {
+        StoreKind::Sqlite => Means::default(),
+        StoreKind::Postgres => cluster::means(),
+    };
     let mut dice = Dice::new(seed);
     let mut rounds = Vec::new();
     for number in 1..=options.rounds {
-        let round = runtime.block_on(round::run(&binary, options.store, dice.fork()));
+        let dice = dice.fork();
+        let round = match options.store {
+            StoreKind::Sqlite => runtime.block_on(round::run(&binary, dice)),
+            StoreKind::Postgres => runtime.block_on(cluster::run(&binary, number, &means, dice)),
+        };
         let round = round.with_context(|| format!("round {number} of seed {seed} failed"))?;
         println!("round {number}: {round}");
         rounds.push(round);
     }
+    if let StoreKind::Postgres = options.store {
+        conclude_cluster(&rounds, &means)?;
+    }
     conclude(&rounds)
+}
+
+/// The binary that is given, or that of this tree.
+fn binary(given: Option<&Path>) -> Result<PathBuf> {
+    match given {
+        Some(path) => path.canonicalize().with_context(|| format!("there is no {}", path.display())),
+        None => release_build(),
+    }
 }
 
 /// Cargo knows best whether the build is newer than its sources.
@@ -89,10 +112,31 @@ fn conclude(rounds: &[Round]) -> Result<()> {
     Ok(())
 }
 
+/// A cluster must have been hurt in every way there is, and have noticed.
+fn conclude_cluster(rounds: &[Round], means: &Means) -> Result<()> {
+    let mut faults: BTreeMap<Kind, u64> = BTreeMap::new();
+    for (kind, n) in rounds.iter().flat_map(|round| &round.faults) {
+        *faults.entry(*kind).or_default() += n;
+    }
+    let missing: Vec<String> = required(rounds.len() as u32, means)
+        .iter()
+        .filter(|kind| !faults.contains_key(kind))
+        .map(Kind::to_string)
+        .collect();
+    ensure!(missing.is_empty(), "the run was too tame: it lacks {}", missing.join(", "));
+    let lost_leases: u64 = rounds.iter().map(|round| round.lost_leases).sum();
+    ensure!(lost_leases > 0, "the run was too tame: no node lost a lease");
+    let takeover = rounds.iter().map(|round| round.takeover).max().unwrap_or(Duration::ZERO);
+    println!("crash: {}", told(&faults));
+    println!("crash: {lost_leases} lost leases, longest takeover {:.1} s", takeover.as_secs_f64());
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::conclude;
+    use super::cluster::fault::{Kind, Means};
     use super::round::Round;
+    use super::{conclude, conclude_cluster};
 
     fn refusal(lost_attempts: u64, late_reports: u64) -> String {
         let round = Round { lost_attempts, late_reports, ..Round::default() };
@@ -104,5 +148,20 @@ mod tests {
         assert!(refusal(0, 1).contains("no attempt was lost"));
         assert!(refusal(1, 0).contains("no late report"));
         assert_eq!(refusal(1, 1), "");
+    }
+
+    fn cluster_refusal(faults: &[Kind], lost_leases: u64) -> String {
+        let faults = faults.iter().map(|kind| (*kind, 1)).collect();
+        let round = Round { faults, lost_leases, ..Round::default() };
+        let refused = conclude_cluster(&[round], &Means::default()).err();
+        refused.map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_cluster_must_see_every_kind_of_fault() {
+        let all = [Kind::KillNode, Kind::KillWorker, Kind::CrashDatabase, Kind::CutConnection, Kind::Freeze];
+        assert_eq!(cluster_refusal(&all, 1), "");
+        assert!(cluster_refusal(&all, 0).contains("no node lost a lease"));
+        assert!(cluster_refusal(&all[1..], 1).ends_with("it lacks node killed"));
     }
 }

@@ -21,6 +21,8 @@ enum Chore {
     Tidy,
     /// Kill the real binary at random moments and require that nothing is lost or doubled.
     Crash(crash::Options),
+    /// Kill nodes of a cluster under load for minutes, and require the same.
+    Soak(crash::soak::Options),
 }
 
 fn main() -> ExitCode {
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         Chore::Test => suite::run(),
         Chore::Tidy => tidy::run(),
         Chore::Crash(options) => crash::run(&options),
+        Chore::Soak(options) => crash::soak::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

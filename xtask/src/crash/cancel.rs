@@ -1,5 +1,6 @@
 //! Cancels steps while they run, so that their workers report too late.
 
+use super::dice::Dice;
 use super::phase::{Line, http_client};
 use anyhow::{Result, ensure};
 use reqwest::StatusCode;
@@ -12,15 +13,17 @@ const LOOKS_MAX: usize = 30;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Returns how many steps were cancelled; ends when the pushers have ended.
-pub async fn run(mut line: Line, mut catchable: mpsc::Receiver<String>) -> Result<u64> {
+pub async fn run(mut line: Line, mut catchable: mpsc::Receiver<String>, mut dice: Dice) -> Result<u64> {
     let client = http_client()?;
     let mut cancelled = 0;
     while let Some(id) = catchable.recv().await {
-        let Some(address) = line.address().await else { return Ok(cancelled) };
-        let step = format!("{address}/v1/steps/{id}");
-        if is_caught_running(&client, &step).await {
-            cancelled += u64::from(cancel(&client, &step).await?);
+        let Some(address) = line.address(&mut dice).await else { return Ok(cancelled) };
+        if !is_caught_running(&client, &format!("{address}/v1/steps/{id}")).await {
+            continue;
         }
+        // Whoever was asked to look need not be the one that is asked to act.
+        let Some(address) = line.address(&mut dice).await else { return Ok(cancelled) };
+        cancelled += u64::from(cancel(&client, &format!("{address}/v1/steps/{id}")).await?);
     }
     Ok(cancelled)
 }

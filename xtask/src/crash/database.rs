@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
@@ -46,10 +47,25 @@ impl Database {
     }
 
     pub async fn steps(&self) -> Result<Vec<Row>> {
-        let output = self.ask(&["steps", "list", "--all", "--json"]).await?;
+        self.list(&[]).await
+    }
+
+    /// Steps that are not at an end, and dormant resolvers.
+    pub async fn live(&self) -> Result<Vec<Row>> {
+        self.list(&["--state", "pending,dispatched,running,polling,not_runnable"]).await
+    }
+
+    async fn list(&self, which: &[&str]) -> Result<Vec<Row>> {
+        let output = self.ask(&[&["steps", "list", "--all", "--json"], which].concat()).await?;
         ensure!(output.status.success(), "`steps list` failed: {}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).context("`steps list` did not answer with text")?;
         rows(&text)
+    }
+
+    pub async fn nodes(&self) -> Result<Vec<NodeRow>> {
+        let output = self.ask(&["nodes", "--json"]).await?;
+        ensure!(output.status.success(), "`nodes` failed: {}", String::from_utf8_lossy(&output.stderr));
+        rows(&String::from_utf8(output.stdout).context("`nodes` did not answer with text")?)
     }
 
     /// Every invariant of the engine, as it checks them itself.
@@ -72,26 +88,32 @@ impl Database {
     }
 }
 
-fn rows(text: &str) -> Result<Vec<Row>> {
-    let row =
-        |line| serde_json::from_str(line).with_context(|| format!("`steps list` wrote the line {line}"));
+/// A node as `nodes --json` tells it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct NodeRow {
+    pub url: Option<String>,
+    pub dispatch_groups: Vec<String>,
+}
+
+fn rows<T: DeserializeOwned>(text: &str) -> Result<Vec<T>> {
+    let row = |line| serde_json::from_str(line).with_context(|| format!("a row came as the line {line}"));
     text.lines().filter(|line| !line.is_empty()).map(row).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::rows;
+    use super::{Row, rows};
 
     #[test]
     fn a_line_is_a_step() {
         let text =
             r#"{"id":"a","state":"timed_out","attempt":2,"lost_attempts":1,"late_reports":0,"label":null}"#;
-        let rows = rows(text).unwrap();
+        let rows: Vec<Row> = rows(text).unwrap();
         assert!(rows[0].is_terminal() && rows[0].attempt == 2 && rows[0].lost_attempts == 1);
     }
 
     #[test]
     fn a_strange_line_is_told() {
-        assert!(rows("{}").unwrap_err().to_string().contains("wrote the line {}"));
+        assert!(rows::<Row>("{}").unwrap_err().to_string().contains("came as the line {}"));
     }
 }

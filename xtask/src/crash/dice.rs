@@ -25,6 +25,18 @@ impl Dice {
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
+
+    /// One of several; there must be one.
+    pub fn choose<'a, T>(&mut self, among: &'a [T]) -> &'a T {
+        assert!(!among.is_empty(), "there is nothing to choose from");
+        &among[self.between(0, among.len() as u64 - 1) as usize]
+    }
+
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.between(0, last as u64) as usize);
+        }
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a run without a given seed draws one and prints it")]
@@ -49,5 +61,14 @@ mod tests {
         let mut dice = Dice::new(1);
         let throws: Vec<u64> = (0..1000).map(|_| dice.between(3, 5)).collect();
         assert_eq!((throws.iter().min(), throws.iter().max()), (Some(&3), Some(&5)));
+    }
+
+    #[test]
+    fn shuffling_loses_nothing() {
+        let mut cards: Vec<u32> = (0..20).collect();
+        Dice::new(3).shuffle(&mut cards);
+        assert_ne!(cards, Vec::from_iter(0..20));
+        cards.sort_unstable();
+        assert_eq!(cards, Vec::from_iter(0..20));
     }
 }

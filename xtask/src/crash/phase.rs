@@ -1,12 +1,12 @@
-//! What the clients know of the server: where it listens, that it is down, or that the pushing is over.
+//! What the clients know of the servers: where they listen, that none is up, or that the pushing is over.
 
+use super::dice::Dice;
 use tokio::sync::watch;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The address it listens on.
-    Up(String),
-    Down,
+    /// The addresses they listen on; none while all are down.
+    Up(Vec<String>),
     Over,
 }
 
@@ -14,21 +14,22 @@ pub enum Phase {
 pub struct Line(watch::Receiver<Phase>);
 
 pub fn line() -> (watch::Sender<Phase>, Line) {
-    let (sender, receiver) = watch::channel(Phase::Down);
+    let (sender, receiver) = watch::channel(Phase::Up(Vec::new()));
     (sender, Line(receiver))
 }
 
 impl Line {
-    /// Wait until the server is up; none when there is no more to push.
-    pub async fn address(&mut self) -> Option<String> {
-        match &*self.0.wait_for(|phase| *phase != Phase::Down).await.ok()? {
-            Phase::Up(address) => Some(address.clone()),
-            Phase::Down | Phase::Over => None,
+    /// Wait until a server is up and take one of them; none when there is no more to push.
+    pub async fn address(&mut self, dice: &mut Dice) -> Option<String> {
+        let down = Phase::Up(Vec::new());
+        match &*self.0.wait_for(|phase| *phase != down).await.ok()? {
+            Phase::Up(addresses) => Some(dice.choose(addresses).clone()),
+            Phase::Over => None,
         }
     }
 }
 
-/// A client of this machine's own server: no proxy, one kept connection, never an endless wait.
+/// A client of this machine's own servers: no proxy, one kept connection, never an endless wait.
 pub fn http_client() -> anyhow::Result<reqwest::Client> {
     let client = reqwest::Client::builder()
         .no_proxy()
@@ -40,14 +41,27 @@ pub fn http_client() -> anyhow::Result<reqwest::Client> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Phase, line};
+    use super::{Dice, Phase, line};
 
     #[tokio::test]
     async fn an_address_is_told_only_while_it_is_up() {
         let (sender, mut line) = line();
-        sender.send_replace(Phase::Up("there".into()));
-        assert_eq!(line.address().await.as_deref(), Some("there"));
+        let mut dice = Dice::new(1);
+        sender.send_replace(Phase::Up(vec!["there".into()]));
+        assert_eq!(line.address(&mut dice).await.as_deref(), Some("there"));
         sender.send_replace(Phase::Over);
-        assert_eq!(line.address().await, None);
+        assert_eq!(line.address(&mut dice).await, None);
+    }
+
+    #[tokio::test]
+    async fn every_address_is_used() {
+        let (sender, mut line) = line();
+        let mut dice = Dice::new(1);
+        sender.send_replace(Phase::Up(vec!["here".into(), "there".into()]));
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..50 {
+            seen.extend(line.address(&mut dice).await);
+        }
+        assert_eq!(Vec::from_iter(seen), ["here", "there"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A client that creates steps at a steady pace for as long as the server is up.
+//! A client that creates steps at a steady pace for as long as a server is up.
 
 use super::acks::AckLog;
 use super::dice::Dice;
@@ -14,15 +14,17 @@ use tokio::time::MissedTickBehavior;
 /// Together 2,400 steps a second, so that half may be slow before a round fails.
 pub const CLIENTS: usize = 6;
 const BATCH: usize = 20;
-const PACE: Duration = Duration::from_millis(50);
+/// Between two batches of one client.
+pub const PACE: Duration = Duration::from_millis(50);
 /// Far beyond what a round takes; a round that forgets to end ends here.
-const BATCHES_MAX: usize = 5_000;
+const BATCHES_MAX: usize = 50_000;
 
 pub struct Pusher {
     pub name: usize,
     pub line: Line,
     pub log: AckLog,
     pub dice: Dice,
+    pub pace: Duration,
     /// Where ids go that are worth cancelling.
     pub catchable: mpsc::Sender<String>,
 }
@@ -46,11 +48,11 @@ impl Pusher {
     pub async fn run(mut self) -> Result<Pushed> {
         let client = http_client()?;
         let mut pushed = Pushed::default();
-        let mut pace = tokio::time::interval(PACE);
+        let mut pace = tokio::time::interval(self.pace);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         for number in 0..BATCHES_MAX {
             pace.tick().await;
-            let Some(address) = self.line.address().await else { return Ok(pushed) };
+            let Some(address) = self.line.address(&mut self.dice).await else { return Ok(pushed) };
             let order = work::batch(&mut self.dice, &format!("{}-{number}", self.name), BATCH);
             // A cut connection leaves open whether the batch was stored; only an answer is an acknowledgement.
             let Some(ids) = self.create(&client, &address, &order).await? else { continue };

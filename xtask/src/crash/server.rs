@@ -1,6 +1,5 @@
-//! The server under test: one process, its log, and the two ways to end it.
+//! A server under test: one process, where it stands, its log, and the ways to trouble and to end it.
 
-use super::database::Database;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,11 +12,49 @@ use tokio::time::timeout;
 const READY_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(30);
 /// Jobs at once; the sleeping ones must not hold up the others.
-const WORKERS: &str = "64";
+const WORKERS: u64 = 64;
 const TAIL_LINES: usize = 15;
+
+/// Where a server stands and what it does there.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// Jobs at once.
+    pub workers: u64,
+    /// Seen by the others as on another machine: they cannot tell that its process is gone.
+    pub far: bool,
+    /// The library that sets its clock wrong, and by how much.
+    pub clock: Option<(PathBuf, &'static str)>,
+}
+
+impl Default for Post {
+    fn default() -> Post {
+        Post { workers: WORKERS, far: false, clock: None }
+    }
+}
+
+impl Post {
+    fn command(&self, binary: &Path) -> Command {
+        let mut command = if self.far {
+            // A view of processes of its own is what makes a machine, as far as a node can tell.
+            let mut command = Command::new("unshare");
+            command.args(["--pid", "--fork", "--kill-child", "--"]).arg(binary);
+            command
+        } else {
+            Command::new(binary)
+        };
+        if let Some((library, offset)) = &self.clock {
+            // Only the time of day is wrong; no machine's steady clock jumps.
+            command.env("LD_PRELOAD", library).env("FAKETIME", offset);
+            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
+        }
+        command
+    }
+}
 
 pub struct Server {
     child: Child,
+    /// The server itself; the child may be what keeps it apart.
+    id: u32,
     /// Kept open: a server whose standard output is closed may fail to write to it.
     _stdout: Lines<BufReader<ChildStdout>>,
     pub address: String,
@@ -26,11 +63,12 @@ pub struct Server {
 
 impl Server {
     /// Start it on a free port and wait until it says where it listens.
-    pub async fn start(binary: &Path, database: &Database, log: PathBuf) -> Result<Server> {
+    pub async fn start(binary: &Path, database: &str, post: &Post, log: PathBuf) -> Result<Server> {
         let file = File::create(&log).with_context(|| format!("could not create {}", log.display()))?;
-        let mut child = Command::new(binary)
-            .args(["serve", "--db", database.url(), "--port", "0", "--workers", WORKERS])
-            .env("RUST_LOG", "warn,worker=debug")
+        let mut child = post
+            .command(binary)
+            .args(["serve", "--db", database, "--port", "0", "--workers", &post.workers.to_string()])
+            .env("RUST_LOG", "info,worker=debug")
             .env("NO_COLOR", "1")
             .env("STEPFAST_HISTORY", "full")
             .stdin(Stdio::null())
@@ -46,22 +84,39 @@ impl Server {
             Ok(None) => bail!("the server ended before it was ready{}", tail(&log)),
             Err(_) => bail!("the server was not ready within {} s{}", READY_LIMIT.as_secs(), tail(&log)),
         };
-        Ok(Server { child, _stdout: lines, address, log })
+        let id = child.id().context("the server ended as soon as it was ready")?;
+        let id = if post.far { only_child(id)? } else { id };
+        Ok(Server { child, id, _stdout: lines, address, log })
+    }
+
+    async fn signal(&mut self, name: &str) -> Result<()> {
+        if let Some(status) = self.child.try_wait().context("could not look at the server")? {
+            bail!("the server ended by itself with {status}{}", tail(&self.log));
+        }
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.id.to_string()]).status().await;
+        ensure!(sent.context("could not start `kill`")?.success(), "could not send SIG{name} to the server");
+        Ok(())
+    }
+
+    /// It does nothing until it is let go on.
+    pub async fn freeze(&mut self) -> Result<()> {
+        self.signal("STOP").await
+    }
+
+    pub async fn thaw(&mut self) -> Result<()> {
+        self.signal("CONT").await
     }
 
     /// SIGKILL, no warning. A server that is already gone has failed by itself.
     pub async fn kill(mut self) -> Result<()> {
-        if let Some(status) = self.child.try_wait().context("could not look at the server")? {
-            bail!("the server ended by itself with {status}{}", tail(&self.log));
-        }
-        self.child.kill().await.context("could not kill the server")
+        self.signal("KILL").await?;
+        self.child.wait().await.context("could not wait for the killed server")?;
+        Ok(())
     }
 
     /// SIGTERM, and a clean end within the limit.
     pub async fn stop(mut self) -> Result<()> {
-        let id = self.child.id().context("the server ended by itself")?;
-        let sent = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
-        ensure!(sent.context("could not start `kill`")?.success(), "could not send SIGTERM to the server");
+        self.signal("TERM").await?;
         match timeout(END_LIMIT, self.child.wait()).await {
             Ok(status) => {
                 let status = status.context("could not wait for the server")?;
@@ -71,6 +126,12 @@ impl Server {
             Err(_) => bail!("the server did not end within {} s of SIGTERM", END_LIMIT.as_secs()),
         }
     }
+}
+
+fn only_child(id: u32) -> Result<u32> {
+    let path = format!("/proc/{id}/task/{id}/children");
+    let text = fs::read_to_string(&path).with_context(|| format!("could not read {path}"))?;
+    text.trim().parse().with_context(|| format!("{path} holds `{text}`"))
 }
 
 async fn ready(lines: &mut Lines<BufReader<ChildStdout>>) -> Option<String> {
