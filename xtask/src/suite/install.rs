@@ -11,6 +11,7 @@ pub fn run() -> Result<()> {
     component("clippy", "clippy")?;
     nextest()?;
     postgres()?;
+    faketime()?;
     chromium()
 }
 
@@ -44,6 +45,14 @@ fn postgres() -> Result<()> {
         return Ok(());
     }
     apt("PostgreSQL", &["postgresql"])
+}
+
+/// A node of the crash rounds has a wrong clock.
+fn faketime() -> Result<()> {
+    if crate::crash::faketime().is_some() {
+        return Ok(());
+    }
+    apt("libfaketime", &["faketime"])
 }
 
 /// Pages are tested in a real browser.
