@@ -47,6 +47,8 @@ pub const SESSION_LEASE: Duration = Duration::from_secs(15);
 pub const GROUP_LEASE: Duration = Duration::from_secs(15);
 /// How often leases are renewed while nothing else is written.
 pub const RENEW_EVERY: Duration = Duration::from_secs(6);
+/// How long a node may stand still between two statements of a transaction that writes: others wait for what it has locked.
+pub const STANDSTILL_MAX: Duration = Duration::from_secs(5);
 /// How far the clocks of two nodes may be apart, both following the same server.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(1);
 /// How far ahead due times are held in memory.
@@ -66,6 +68,10 @@ pub const SESSION_CAPACITY_MAX: usize = 10_000;
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < SESSION_LEASE.as_secs());
+const _: () = assert!(
+    RENEW_EVERY.as_secs() + STANDSTILL_MAX.as_secs() < GROUP_LEASE.as_secs(),
+    "a node that waits for another's lock keeps its own leases"
+);
 const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
 const _: () = assert!(PARK_LOG_MAX <= CACHED_STEPS_MAX / 2, "what only the log knows is kept in hand");
 const _: () =

@@ -164,6 +164,34 @@ fn a_commit_that_another_node_has_written_over_is_not_told_as_lost() {
     assert!(matches!(scene.commit(), Err(StoreError::Lost { .. })));
 }
 
+/// Found by the crash rounds: a frozen node kept its locks for 30 s, nobody could take over or renew, and all leases ran out.
+#[test]
+fn a_node_that_stands_still_inside_a_commit_does_not_keep_the_others_from_their_leases() {
+    let patience = Patience { flight: Duration::from_secs(60), find_out: Duration::from_secs(5) };
+    let mut scene = Scene::with("stands_still", patience);
+    scene.proxy.next(Trouble::Silence("begin"));
+    let batch = Batch::new(scene.lease.clone(), scene.store.now());
+    scene.store.commit(batch, Box::new(|_| {}));
+    let watcher = PostgresStore::open(&scene.scratch.url, None).unwrap();
+    until("the commit holds its locks", || {
+        let waits = "select count(*) from pg_stat_activity
+                      where state = 'idle in transaction' and datname = current_database()";
+        let waiting: i64 = watcher.reader().value(waits, &[]).unwrap();
+        waiting == 1
+    });
+    let (url, (answer, got)) = (scene.scratch.url.clone(), mpsc::channel());
+    std::thread::spawn(move || {
+        let mut other = PostgresStore::open(&url, None).unwrap();
+        let groups = ["alpha", "beta"].map(DispatchGroup::new);
+        let row = NodeRow { id: NodeId::of(2), ..node(other.now()) };
+        // Whoever waits for the lock holds up others, so it is asked for again and again and not waited for.
+        let taken = std::iter::repeat_with(|| other.lease(&row, &groups)).find(Result::is_ok);
+        answer.send(taken).unwrap();
+    });
+    let limit = model::limits::STANDSTILL_MAX + Duration::from_secs(4);
+    got.recv_timeout(limit).expect("the lock is given up");
+}
+
 /// The most this process has held, in megabytes.
 fn held_most() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -4,6 +4,7 @@ use super::link::{Prepared, spawn, within};
 use super::tls::{self, Trust};
 use crate::{Result, StoreError};
 use futures_util::StreamExt;
+use model::limits;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -14,8 +15,6 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// A statement that takes longer is given up.
 const STATEMENT_TIMEOUT: &str = "30s";
-/// A transaction whose node has fallen silent is given up well before the lease of that node, for it holds rows of others.
-const IDLE_IN_TRANSACTION: &str = "5s";
 /// A network that says nothing for this long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,9 +45,10 @@ impl Address {
             let why = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
             StoreError::Refused(format!("this is not the address of a database: {why}"))
         })?;
+        let standstill = format!("{}s", limits::STANDSTILL_MAX.as_secs());
         let options = format!(
             "-c search_path=stepfast -c statement_timeout={STATEMENT_TIMEOUT} \
-             -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION} -c plan_cache_mode=force_generic_plan"
+             -c idle_in_transaction_session_timeout={standstill} -c plan_cache_mode=force_generic_plan"
         );
         config.options(&options).application_name("stepfast").connect_timeout(CONNECT_TIMEOUT);
         config.tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
