@@ -128,7 +128,11 @@ fn conclude_cluster(rounds: &[Round], means: &Means) -> Result<()> {
     ensure!(lost_leases > 0, "the run was too tame: no node lost a lease");
     let takeover = rounds.iter().map(|round| round.takeover).max().unwrap_or(Duration::ZERO);
     println!("crash: {}", told(&faults));
-    println!("crash: {lost_leases} lost leases, longest takeover {:.1} s", takeover.as_secs_f64());
+    let refused: u64 = rounds.iter().map(|round| round.refused_commits).sum();
+    println!(
+        "crash: {lost_leases} lost leases, {refused} refused commits, longest takeover {:.1} s",
+        takeover.as_secs_f64()
+    );
     Ok(())
 }
 

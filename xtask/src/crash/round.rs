@@ -31,8 +31,10 @@ pub struct Round {
     pub cancelled: u64,
     pub lost_attempts: u64,
     pub late_reports: u64,
-    /// Commits that were refused because another node had taken over.
+    /// Nodes that lived and lost every group to the others.
     pub lost_leases: u64,
+    /// Commits that were refused because another node had taken over.
+    pub refused_commits: u64,
     /// The longest time until the groups of a node that was gone were all taken over.
     pub takeover: Duration,
     pub accepted_per_second: f64,
@@ -45,8 +47,9 @@ impl fmt::Display for Round {
         write!(f, "{kills} kills, {acknowledged} acknowledged, {effects} effects, {cancelled} cancelled, ")?;
         write!(f, "{lost_attempts} lost attempts, {late_reports} late reports, ")?;
         if !self.faults.is_empty() {
-            let lost_leases = self.lost_leases;
-            write!(f, "{lost_leases} lost leases, takeover {:.1} s, ", self.takeover.as_secs_f64())?;
+            let Round { lost_leases, refused_commits, .. } = self;
+            write!(f, "{lost_leases} lost leases, {refused_commits} refused commits, ")?;
+            write!(f, "takeover {:.1} s, ", self.takeover.as_secs_f64())?;
         }
         write!(f, "{:.0} steps/s accepted, {:.1} s", self.accepted_per_second, self.seconds)
     }

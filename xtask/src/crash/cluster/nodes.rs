@@ -39,6 +39,7 @@ pub struct Nodes<'a> {
     phase: watch::Sender<Phase>,
     pub logs: Vec<PathBuf>,
     pub takeover: Duration,
+    pub lost_leases: u64,
     pub faults: BTreeMap<Kind, u64>,
 }
 
@@ -50,9 +51,9 @@ impl<'a> Nodes<'a> {
     ) -> Result<Nodes<'a>> {
         let proxy = Proxy::start(&ground.postgres.url)?;
         let servers = posts.iter().map(|_| None).collect();
-        let (logs, faults) = (Vec::new(), BTreeMap::new());
+        let (logs, faults, takeover) = (Vec::new(), BTreeMap::new(), Duration::ZERO);
         let mut nodes =
-            Nodes { ground, proxy, posts, servers, phase, logs, takeover: Duration::ZERO, faults };
+            Nodes { ground, proxy, posts, servers, phase, logs, takeover, lost_leases: 0, faults };
         for n in 0..nodes.posts.len() {
             nodes.up(n).await?;
         }
@@ -128,6 +129,8 @@ impl<'a> Nodes<'a> {
         server.thaw().await?;
         self.servers[n] = Some(server);
         self.announce();
+        // It lives, and everything it had is another's.
+        self.lost_leases += u64::from(taken_over.is_ok());
         taken_over
     }
 

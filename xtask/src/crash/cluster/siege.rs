@@ -73,7 +73,8 @@ pub async fn conclude(
         cancelled,
         lost_attempts: evidence.rows.iter().map(|row| row.lost_attempts).sum(),
         late_reports: evidence.rows.iter().map(|row| row.late_reports).sum(),
-        lost_leases: lost_leases(&nodes.logs)?,
+        lost_leases: nodes.lost_leases,
+        refused_commits: refused_commits(&nodes.logs)?,
         takeover: nodes.takeover,
         faults: nodes.faults,
         accepted_per_second,
@@ -81,12 +82,12 @@ pub async fn conclude(
     })
 }
 
-fn lost_leases(logs: &[PathBuf]) -> Result<u64> {
-    let mut lost = 0;
+fn refused_commits(logs: &[PathBuf]) -> Result<u64> {
+    let mut refused = 0;
     for log in logs {
         let bytes = fs::read(log).with_context(|| format!("could not read {}", log.display()))?;
         let text = String::from_utf8_lossy(&bytes);
-        lost += text.lines().filter(|line| LEASE_LOST.iter().any(|words| line.contains(words))).count();
+        refused += text.lines().filter(|line| LEASE_LOST.iter().any(|words| line.contains(words))).count();
     }
-    Ok(lost as u64)
+    Ok(refused as u64)
 }
