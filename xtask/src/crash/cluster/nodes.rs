@@ -99,7 +99,10 @@ impl<'a> Nodes<'a> {
 
     pub async fn strike(&mut self, kind: Kind, n: usize, dice: &mut Dice) -> Result<()> {
         let struck = match kind {
-            Kind::KillNode | Kind::KillWorker | Kind::KillFar => self.kill(n).await,
+            Kind::KillNode | Kind::KillWorker | Kind::KillFar => match dice.between(0, 1) {
+                0 => self.kill(n).await,
+                _ => self.kill_and_replace(n).await,
+            },
             Kind::CrashDatabase => tokio::task::block_in_place(|| self.ground.postgres.crash()),
             Kind::Freeze => self.freeze(n).await,
             Kind::CutConnection => return self.cut(dice).await,
@@ -117,6 +120,15 @@ impl<'a> Nodes<'a> {
         server.kill().await?;
         self.taken_over(watch).await?;
         self.up(n).await
+    }
+
+    /// SIGKILL, and its successor is there before the others have taken over.
+    async fn kill_and_replace(&mut self, n: usize) -> Result<()> {
+        let server = self.down(n)?;
+        let watch = Stopwatch::start();
+        server.kill().await?;
+        self.up(n).await?;
+        self.taken_over(watch).await
     }
 
     /// It stands still until its groups are another's, and goes on as if nothing had happened.
