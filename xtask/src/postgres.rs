@@ -54,6 +54,12 @@ impl Postgres {
         self.up()
     }
 
+    /// Everything in it, as text, for whoever wants to know why a test failed.
+    pub fn dump(&self, to: &Path) -> Result<()> {
+        let file = std::fs::File::create(to).with_context(|| format!("could not create {}", to.display()))?;
+        shell::run(self.as_postgres("pg_dump").arg(&self.url).stdout(file))
+    }
+
     fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }

@@ -30,6 +30,15 @@ pub struct Ground<'a> {
     pub database: Database,
 }
 
+impl Ground<'_> {
+    /// What a round that failed leaves behind beside its logs.
+    pub fn keep_database(&self) {
+        if let Err(problem) = self.postgres.dump(&self.directory.join("database.sql")) {
+            eprintln!("xtask: the database was not kept: {problem:#}");
+        }
+    }
+}
+
 pub struct Nodes<'a> {
     ground: &'a Ground<'a>,
     /// Between the first node and PostgreSQL.

@@ -28,7 +28,7 @@ pub async fn run(binary: &Path, number: u32, means: &Means, mut dice: Dice) -> R
     let database = Database::at(binary, postgres.url.clone());
     let ground = Ground { binary, directory: directory.path(), postgres: &postgres, database };
     let plan = Plan::of(number, means, &mut dice);
-    let played = play(&ground, &plan, dice).await;
+    let played = play(&ground, &plan, dice).await.inspect_err(|_| ground.keep_database());
     round::kept_if_failed(played.with_context(|| format!("the plan was {plan:?}")), directory)
 }
 

@@ -54,7 +54,7 @@ async fn soak(options: &Options, binary: &Path, dice: Dice) -> Result<Round> {
     let postgres = Postgres::start()?;
     let database = Database::at(binary, postgres.url.clone());
     let ground = Ground { binary, directory: directory.path(), postgres: &postgres, database };
-    let played = play(&ground, options, dice).await;
+    let played = play(&ground, options, dice).await.inspect_err(|_| ground.keep_database());
     round::kept_if_failed(played, directory)
 }
 
