@@ -218,7 +218,7 @@ impl Board {
             change.merge(detail);
         });
         let step = &self.steps[&id].step;
-        self.moves.push(Moved::of(step, from, event));
+        self.moves.push(Moved::of(step, from, event, self.now));
         let (place, child_block) = (step.place, step.child_block);
         if let Some(place) = place {
             let kind = step.kind;

@@ -134,6 +134,7 @@ pub struct Attempt {
 
 #[derive(Debug, Clone)]
 pub struct EventRow {
+    pub at: Timestamp,
     pub step: StepId,
     pub from: Option<State>,
     pub event: Option<Event>,

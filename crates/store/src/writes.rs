@@ -40,7 +40,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
     plan.put(sql::INSERT_ATTEMPT, false, batch.attempts.iter().map(attempt).collect());
-    plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(|e| event(e, batch.now)).collect());
+    plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
     plan.put(sql::INSERT_AUDIT, true, batch.audit.iter().map(|a| audit(a, batch.now)).collect());
     for one in &batch.alerts {
@@ -386,8 +386,8 @@ fn attempt(a: &Attempt) -> Values<'_> {
 }
 
 /// For `insert_event.sql`.
-fn event(e: &EventRow, now: Timestamp) -> Values<'_> {
-    values![now, e.step.bytes(), e.from.map(|s| s.word()), e.event.map(|x| x.word()), e.to.word(), e.attempt]
+fn event(e: &EventRow) -> Values<'_> {
+    values![e.at, e.step.bytes(), e.from.map(|s| s.word()), e.event.map(|x| x.word()), e.to.word(), e.attempt]
 }
 
 /// For `insert_tick.sql`.

@@ -169,7 +169,14 @@ fn is_park(step: &Step, change: &StepChange) -> bool {
 }
 
 fn event_row(moved: &Moved) -> EventRow {
-    EventRow { step: moved.step, from: moved.from, event: moved.event, to: moved.to, attempt: moved.attempt }
+    EventRow {
+        at: moved.at,
+        step: moved.step,
+        from: moved.from,
+        event: moved.event,
+        to: moved.to,
+        attempt: moved.attempt,
+    }
 }
 
 /// How the counts of each sort of step change.

@@ -1,6 +1,6 @@
 //! What one turn changed: each row once, as it was and as it is now.
 
-use model::{Block, Detail, DispatchGroup, Event, State, Step, StepId};
+use model::{Block, Detail, DispatchGroup, Event, State, Step, StepId, Timestamp};
 
 /// A changed step: `before` is none for a new one; `detail` holds what people read and rules do not.
 #[derive(Clone, Debug)]
@@ -23,6 +23,7 @@ pub struct Moved {
     pub event: Option<Event>,
     pub to: State,
     pub attempt: u32,
+    pub at: Timestamp,
 }
 
 impl Moved {
@@ -34,12 +35,13 @@ impl Moved {
             event: None,
             to: step.state,
             attempt: step.attempt,
+            at: step.created_at,
         }
     }
-    pub fn of(step: &Step, from: State, event: Event) -> Moved {
+    pub fn of(step: &Step, from: State, event: Event, at: Timestamp) -> Moved {
         // The claim that starts a step also raises its attempt; the history names the new one.
         let attempt = step.attempt + u32::from(event == Event::Started);
-        Moved { from: Some(from), event: Some(event), attempt, ..Moved::created(step) }
+        Moved { from: Some(from), event: Some(event), attempt, at, ..Moved::created(step) }
     }
 }
 

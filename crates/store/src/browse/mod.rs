@@ -185,6 +185,7 @@ impl Browse {
         self.sql().rows(sql, params![step], |r| {
             let to: String = r.get(3)?;
             let row = EventRow {
+                at: Timestamp(r.get(0)?),
                 step,
                 from: r.get::<Option<String>>(1)?.and_then(|s| s.parse().ok()),
                 event: r.get::<Option<String>>(2)?.and_then(|s| s.parse().ok()),

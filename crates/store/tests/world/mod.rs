@@ -186,6 +186,7 @@ impl World {
         batch.attempts = attempts(&changes, now);
         if self.full_history {
             let rows = changes.moves.iter().map(|m| EventRow {
+                at: m.at,
                 step: m.step,
                 from: m.from,
                 event: m.event,
