@@ -16,8 +16,25 @@ struct Roots {
     empty: bool,
     /// The last turn that left a new step on disk here.
     spilled_in: u64,
-    /// The oldest step that came back to the disk here, and the turn after which it can be seen.
-    back: Option<(StepId, u64)>,
+    /// By turn, the oldest step that it left on disk here: once it is durable, the cursor steps back to it.
+    back: BTreeMap<u64, StepId>,
+}
+
+impl Roots {
+    /// Another node's steps may stand behind this one and be read before it can be seen.
+    fn step_back(&mut self, id: StepId, turn: u64) {
+        self.back.entry(turn).and_modify(|oldest| *oldest = id.min(*oldest)).or_insert(id);
+    }
+    fn see(&mut self, durable: u64) {
+        while let Some(first) = self.back.first_entry()
+            && *first.key() <= durable
+        {
+            let oldest = first.remove();
+            let before = StepId::from_bytes((u128::from_be_bytes(*oldest.bytes()) - 1).to_be_bytes());
+            self.after = self.after.map(|after| after.min(before));
+            self.empty = false;
+        }
+    }
 }
 
 /// Ready steps of one index of a block.
@@ -40,7 +57,8 @@ impl Sources {
     /// Everything must be looked at again: a new session wants what nobody wanted, or the board was dropped.
     pub fn restart(&mut self) {
         for roots in self.roots.values_mut() {
-            *roots = Roots { spilled_in: roots.spilled_in, back: roots.back, ..Roots::default() };
+            let back = std::mem::take(&mut roots.back);
+            *roots = Roots { spilled_in: roots.spilled_in, back, ..Roots::default() };
         }
         self.openings.iter_mut().for_each(|o| o.after = None);
     }
@@ -55,16 +73,13 @@ impl Sources {
         roots.empty && board.windows.len() < limits::WINDOW_STEPS_MAX
     }
 
-    /// A new step stays on disk; its turn comes behind the cursor, for ids rise.
+    /// A new step stays on disk.
     pub fn spill(&mut self, step: &Step, turn: u64) {
         match step.place {
             None => {
                 let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
                 let roots = self.roots.entry(key).or_default();
-                // Ids rise, unless the clock went back while no engine ran.
-                if roots.after.is_some_and(|after| step.id <= after) {
-                    return self.bring_back(step, turn);
-                }
+                roots.step_back(step.id, turn);
                 roots.empty = false;
                 roots.spilled_in = turn;
             }
@@ -80,8 +95,7 @@ impl Sources {
             None => {
                 let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
                 let roots = self.roots.entry(key).or_default();
-                let oldest = roots.back.map_or(step.id, |(id, _)| id.min(step.id));
-                roots.back = Some((oldest, turn));
+                roots.step_back(step.id, turn);
             }
             Some(place) => {
                 let opened = Opened { block: place.block, kind: step.kind, index: place.index };
@@ -93,8 +107,7 @@ impl Sources {
     /// Another node stored a ready root here; it can be seen already.
     pub fn arrived(&mut self, group: &DispatchGroup, queue: &Name, priority: Priority, id: StepId) {
         let roots = self.roots.entry((group.clone(), queue.clone(), priority)).or_default();
-        let (oldest, turn) = roots.back.unwrap_or((id, 0));
-        roots.back = Some((oldest.min(id), turn));
+        roots.step_back(id, 0);
     }
 
     /// An index may run; `spilled_in` is the turn that left steps of it on disk, or 0.
@@ -112,7 +125,7 @@ impl Sources {
             || self
                 .roots
                 .iter()
-                .any(|((_, queue, _), r)| (!r.empty || r.back.is_some()) && wanted.contains(queue))
+                .any(|((_, queue, _), r)| (!r.empty || !r.back.is_empty()) && wanted.contains(queue))
     }
 
     /// True when there is more to read at once: a page may hold nothing that anyone takes.
@@ -143,14 +156,7 @@ impl Sources {
         at: Commits,
     ) -> Result<bool> {
         let roots = self.roots.entry((group.clone(), queue.clone(), priority)).or_default();
-        if let Some((oldest, turn)) = roots.back
-            && turn <= at.durable
-        {
-            let before = StepId::from_bytes((u128::from_be_bytes(*oldest.bytes()) - 1).to_be_bytes());
-            roots.after = roots.after.map(|after| after.min(before));
-            roots.empty = false;
-            roots.back = None;
-        }
+        roots.see(at.durable);
         if roots.empty || board.windows.len() >= limits::WINDOW_STEPS_MAX {
             return Ok(false);
         }
@@ -231,4 +237,26 @@ fn all_in_hand(board: &Board, block: BlockId, kind: StepKind, index: u32) -> boo
         return false;
     }
     board.children(block).filter(|s| s.kind == kind && s.index() == index && s.state.is_hot()).count() >= live
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by the crash rounds: a page showed steps of other nodes behind one of this node's that could not be seen yet; the
+    /// cursor went past it, and nobody looked at it again.
+    #[test]
+    fn the_cursor_steps_back_to_what_could_not_be_seen_yet() {
+        let mut roots = Roots { after: Some(StepId::of(3)), ..Roots::default() };
+        roots.step_back(StepId::of(6), 7);
+        roots.step_back(StepId::of(5), 7);
+        roots.step_back(StepId::of(8), 8);
+        (roots.after, roots.empty) = (Some(StepId::of(9)), true);
+        roots.see(6);
+        assert_eq!((roots.after, roots.empty), (Some(StepId::of(9)), true));
+        roots.see(7);
+        assert_eq!((roots.after, roots.empty), (Some(StepId::of(4)), false));
+        roots.see(8);
+        assert_eq!((roots.after, roots.back.len()), (Some(StepId::of(4)), 0));
+    }
 }
