@@ -116,6 +116,38 @@ fn a_full_disk_refuses_clearly_and_recovers_when_there_is_room() {
     server.stop();
 }
 
+/// The kernel refuses every write to these files from now on, also through files that are already open.
+fn read_only(yes: bool, dir: &std::path::Path) {
+    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| !path.to_string_lossy().ends_with("-shm"));
+    let done = Command::new("chattr").arg(if yes { "+i" } else { "-i" }).args(files).status().unwrap();
+    assert!(done.success(), "making files immutable needs root");
+}
+
+#[test]
+fn a_place_that_turns_read_only_refuses_clearly_and_recovers() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let url = format!("{}/v1/steps", server.url);
+    let noop = json!({"steps": [{"action": "noop"}]});
+    assert_eq!(post(&url, &noop).0, 201);
+    read_only(true, home.dir.path());
+    let refused = post(&url, &noop);
+    let ready = get(&format!("{}/readyz", server.url));
+    let alive = get(&format!("{}/livez", server.url));
+    read_only(false, home.dir.path());
+    assert_eq!(refused.0, 503, "{refused:?}");
+    assert!(refused.1["detail"].as_str().unwrap().contains("nothing was stored"), "{refused:?}");
+    assert_eq!(ready.0, 503, "{ready:?}");
+    assert_eq!(alive.0, 200, "{alive:?}");
+    until("it takes work again", || post(&url, &noop).0 == 201);
+    until("it says so", || get(&format!("{}/readyz", server.url)).0 == 200);
+    until("both are done", || home.states().iter().all(|state| state == "completed"));
+    assert_eq!(home.states().len(), 2, "what was refused is not there");
+    home.ok(&["check"]);
+    server.stop();
+}
+
 #[test]
 fn a_read_only_place_is_told_at_the_start() {
     let home = Home::new();
