@@ -19,7 +19,11 @@ use crate::{
 };
 use model::{Block, BlockId, DispatchGroup, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// In the round of dispatch groups. What one node does not use yet, the others do without: so few.
+const PLACES_AHEAD: usize = 64;
 
 pub struct PostgresStore {
     url: String,
@@ -29,6 +33,8 @@ pub struct PostgresStore {
     server: Option<Arc<ServerClock>>,
     writer: Writer,
     mark: Mark,
+    /// Taken ahead, so that most turns with creates need not ask the server first.
+    places: VecDeque<u64>,
     retained_to: std::cell::Cell<retention::Cursor>,
 }
 
@@ -45,8 +51,8 @@ impl PostgresStore {
         let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
         let mark = Mark::default();
         let writer = Writer::start(Committer::new(Address::parse(url)?, patience, mark.clone()));
-        let (url, retained_to) = (url.into(), Default::default());
-        let store = PostgresStore { url, link, clock, server, writer, mark, retained_to };
+        let (url, places, retained_to) = (url.into(), VecDeque::new(), Default::default());
+        let store = PostgresStore { url, link, clock, server, writer, mark, places, retained_to };
         store.compare_clocks()?;
         migrate(&store.link, store.clock.now())?;
         Ok(store)
@@ -137,8 +143,13 @@ impl Store for PostgresStore {
     }
 
     fn take_roots(&mut self, n: usize) -> Result<Vec<u64>> {
-        let text = "select nextval('roots') from generate_series(1, $1)";
-        self.reader().rows(text, params![n], |row| row.get(0))
+        if self.places.len() < n {
+            let missing = (n - self.places.len()).max(PLACES_AHEAD);
+            let text = "select nextval('roots') from generate_series(1, $1)";
+            let more: Vec<u64> = self.reader().rows(text, params![missing], |row| row.get(0))?;
+            self.places.extend(more);
+        }
+        Ok(self.places.drain(..n).collect())
     }
 
     fn recover(&mut self, lease: &Lease) -> Result<Found> {
