@@ -1,6 +1,6 @@
-//! The thread that decides: it waits for something to happen, takes all of it into one turn, and lets two turns be on
-//! their way to disk at once.
+//! The thread that decides: it waits for something to happen, and takes all of it into one turn.
 
+use crate::pace::Pace;
 use crate::request::{Dispatch, Request};
 use crate::turn::{How, Node};
 use crate::{Config, EngineError, Stopwatch};
@@ -13,8 +13,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use store::{Store, StoreError};
 
-/// Turns that may be decided and not yet durable. While one syncs, the next is decided.
-const TURNS_AHEAD: usize = 2;
 /// Wait after a failed commit before looking again, doubled for each further failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(250);
 const AFTER_FAILURE_MAX: Duration = Duration::from_secs(5);
@@ -25,6 +23,7 @@ const APART: Duration = Duration::from_secs(5);
 pub struct Decider {
     node: Node,
     waiting: VecDeque<Request>,
+    pace: Pace,
     /// When the store failed, how long to leave it alone.
     failed: Option<(Stopwatch, Duration)>,
     /// When the database last refused what a turn would write.
@@ -41,6 +40,7 @@ impl Decider {
         Ok(Decider {
             node: Node::new(store, config, inbox, healthy)?,
             waiting: VecDeque::new(),
+            pace: Pace::default(),
             failed: None,
             unfit: None,
         })
@@ -48,15 +48,7 @@ impl Decider {
 
     pub fn run(&mut self, requests: Receiver<Request>) {
         loop {
-            let span = match self.waiting.is_empty() {
-                _ if self.node.is_down() => Duration::ZERO,
-                // Nothing can be done before a commit, and that wakes it.
-                _ if self.node.is_full(TURNS_AHEAD) => Duration::from_secs(1),
-                false => Duration::ZERO,
-                true if self.node.is_by_hand() => Duration::from_secs(1),
-                true => self.node.until_next(),
-            };
-            match requests.recv_timeout(span) {
+            match requests.recv_timeout(self.until_turn()) {
                 Ok(Request::Halt) => return,
                 Ok(request) => self.take(request),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -70,15 +62,13 @@ impl Decider {
                 }
             }
             if self.node.is_down() {
+                self.pace.forget();
                 if self.wait_for_store(&requests) {
                     return;
                 }
                 continue;
             }
-            if self.node.is_full(TURNS_AHEAD) {
-                continue;
-            }
-            if self.by_hand() {
+            if self.is_early() || self.by_hand() {
                 continue;
             }
             if let Some(stop) = self.waiting.iter().position(|r| matches!(r, Request::Stop { .. })) {
@@ -90,10 +80,40 @@ impl Decider {
             }
             let requests = self.next_turn();
             if !requests.is_empty() || self.node.is_due() {
+                let (number, before) = (requests.len(), self.node.on_the_way());
                 let left = self.node.turn(requests, How::default());
+                if self.node.on_the_way() > before {
+                    self.pace.sent(number - left.len());
+                }
                 left.into_iter().rev().for_each(|request| self.waiting.push_front(request));
             }
         }
+    }
+
+    /// How long to wait for something to happen.
+    fn until_turn(&mut self) -> Duration {
+        match self.waiting.is_empty() {
+            _ if self.node.is_down() => Duration::ZERO,
+            // Nothing can be done before a commit, and that wakes it.
+            _ if self.is_full() => Duration::from_secs(1),
+            false => self.pace.patience(self.weight()),
+            true if self.node.is_by_hand() => Duration::from_secs(1),
+            true => self.node.until_next(),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.node.is_full(Pace::ahead(self.weight(), self.node.is_due()))
+    }
+
+    /// Whether a turn is better decided a little later.
+    fn is_early(&mut self) -> bool {
+        self.is_full() || !self.waiting.is_empty() && !self.pace.patience(self.weight()).is_zero()
+    }
+
+    /// How many steps those who wait bring.
+    fn weight(&self) -> usize {
+        self.waiting.iter().take(limits::STEPS_PER_TURN).map(Request::weight).sum()
     }
 
     /// As many requests as one turn should take. The rest is decided while this turn syncs, so that neither waits for
@@ -122,6 +142,7 @@ impl Decider {
                     Err(StoreError::Unfit(_)) => self.unfit = Some(Stopwatch::start()),
                     Err(_) => {}
                 }
+                self.pace.committed();
                 self.node.committed(turn, outcome);
             }
             Request::Wake(wake) => self.node.woken(&wake),
@@ -130,7 +151,10 @@ impl Decider {
                 self.node.heard(session);
                 self.waiting.push_back(request);
             }
-            other => self.waiting.push_back(other),
+            other => {
+                self.pace.came();
+                self.waiting.push_back(other);
+            }
         }
     }
 

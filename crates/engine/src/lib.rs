@@ -5,6 +5,7 @@ mod decider;
 mod error;
 mod handle;
 mod ids;
+mod pace;
 mod request;
 mod signal;
 mod stopwatch;

@@ -218,6 +218,10 @@ impl Node {
     pub fn is_full(&self, ahead: usize) -> bool {
         self.outstanding.len() >= if self.peers.shift { 1 } else { ahead }
     }
+    /// Turns that are decided and not yet durable.
+    pub fn on_the_way(&self) -> usize {
+        self.outstanding.len()
+    }
     pub(super) fn again(&mut self) {
         self.again = true;
     }
