@@ -12,6 +12,7 @@ mod look;
 mod many;
 mod mark;
 mod migrate;
+mod places;
 mod scratch;
 mod store;
 mod stream;

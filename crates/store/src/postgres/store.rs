@@ -9,6 +9,7 @@ use super::listen::{Bell, EVERYBODY};
 use super::look::look;
 use super::mark::{Mark, SEEN, Seen};
 use super::migrate::migrate;
+use super::places::Places;
 use super::writer::Writer;
 use crate::batch::NodeRow;
 use crate::settings::announce;
@@ -19,11 +20,7 @@ use crate::{
 };
 use model::{Block, BlockId, DispatchGroup, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
-use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// In the round of dispatch groups. What one node does not use yet, the others do without: so few.
-const PLACES_AHEAD: usize = 64;
 
 pub struct PostgresStore {
     url: String,
@@ -33,8 +30,7 @@ pub struct PostgresStore {
     server: Option<Arc<ServerClock>>,
     writer: Writer,
     mark: Mark,
-    /// Taken ahead, so that most turns with creates need not ask the server first.
-    places: VecDeque<u64>,
+    places: Places,
     retained_to: std::cell::Cell<retention::Cursor>,
 }
 
@@ -51,7 +47,7 @@ impl PostgresStore {
         let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
         let mark = Mark::default();
         let writer = Writer::start(Committer::new(Address::parse(url)?, patience, mark.clone()));
-        let (url, places, retained_to) = (url.into(), VecDeque::new(), Default::default());
+        let (url, places, retained_to) = (url.into(), Places::default(), Default::default());
         let store = PostgresStore { url, link, clock, server, writer, mark, places, retained_to };
         store.compare_clocks()?;
         migrate(&store.link, store.clock.now())?;
@@ -143,13 +139,8 @@ impl Store for PostgresStore {
     }
 
     fn take_roots(&mut self, n: usize) -> Result<Vec<u64>> {
-        if self.places.len() < n {
-            let missing = (n - self.places.len()).max(PLACES_AHEAD);
-            let text = "select nextval('roots') from generate_series(1, $1)";
-            let more: Vec<u64> = self.reader().rows(text, params![missing], |row| row.get(0))?;
-            self.places.extend(more);
-        }
-        Ok(self.places.drain(..n).collect())
+        let now = self.clock.now();
+        self.places.take(&self.link, n, now)
     }
 
     fn recover(&mut self, lease: &Lease) -> Result<Found> {
