@@ -101,6 +101,12 @@ impl Engine {
         let id = self.ask(|reply| Request::Join { offer, hand, reply }).await?;
         Ok(SessionHandle { id, work })
     }
+    /// Go on with a session that this node, or one that has ended, knew; what it holds it keeps.
+    pub async fn join_again(&self, session: SessionId) -> Result<SessionHandle> {
+        let (hand, work) = mpsc::unbounded_channel();
+        let id = self.ask(|reply| Request::JoinAgain { session, hand, reply }).await?;
+        Ok(SessionHandle { id, work })
+    }
     pub async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>> {
         self.ask(|reply| Request::Reports { reports, reply }).await
     }

@@ -100,6 +100,12 @@ pub enum Request {
         hand: mpsc::UnboundedSender<Handed>,
         reply: Reply<SessionId>,
     },
+    /// Go on with a session that this node, or one that has ended, knew.
+    JoinAgain {
+        session: SessionId,
+        hand: mpsc::UnboundedSender<Handed>,
+        reply: Reply<SessionId>,
+    },
     Reports {
         reports: Vec<Report>,
         reply: Reply<Vec<ReportAnswer>>,

@@ -1,6 +1,6 @@
 //! What a rule asks for. An effect can be carried out without knowing why.
 
-use crate::{BlockId, Detail, Event, Reason, StepId, Sweep, Timestamp};
+use crate::{BlockId, Detail, Event, Look, Reason, StepId, Sweep, Timestamp};
 
 /// One event for one step, with what else the row should say.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,12 +10,14 @@ pub struct Move {
     /// Instead of the reason the event itself gives.
     pub reason: Option<Reason>,
     pub wake_at: Option<Timestamp>,
+    /// What it did is to be looked at again.
+    pub look: Option<Look>,
     pub detail: Detail,
 }
 
 impl Move {
     pub fn new(step: StepId, event: Event) -> Move {
-        Move { step, event, reason: None, wake_at: None, detail: Detail::default() }
+        Move { step, event, reason: None, wake_at: None, look: None, detail: Detail::default() }
     }
 }
 

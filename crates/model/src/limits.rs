@@ -4,6 +4,9 @@ use std::time::Duration;
 
 /// Bytes of arguments, response or error text of one step.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Bytes of what one run of a step says on the way, and the runs of a step whose words are kept.
+pub const LOG_BYTES_MAX: usize = 64 << 10;
+pub const LOG_RUNS_MAX: u32 = 4;
 /// Bytes of a name: action, queue, label, key, relatable.
 pub const NAME_BYTES_MAX: usize = 255;
 /// Levels of blocks inside blocks.
@@ -39,6 +42,8 @@ pub const LOST_ATTEMPTS_MAX: u32 = 5;
 pub const ATTEMPTS_DEFAULT: u32 = 3;
 /// Highest number of executions one step may ask for.
 pub const ATTEMPTS_MAX: u32 = 1_000;
+/// How often a step's work may be found not to hold before the step fails.
+pub const DENIALS_MAX: u32 = 2;
 /// Longest wait a step or a retry may ask for.
 pub const WAIT_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// How long a worker session may be silent before its steps are taken back.
@@ -62,6 +67,8 @@ pub const PARK_LOG_AGE: Duration = Duration::from_secs(5);
 pub const PARK_LOG_MAX: usize = 50_000;
 /// Rows of one page for people.
 pub const PAGE_ROWS_MAX: usize = 1_000;
+/// Queues or actions one session may name.
+pub const SESSION_NAMES_MAX: usize = 1_000;
 /// Open capacity one session may state.
 pub const SESSION_CAPACITY_MAX: usize = 10_000;
 

@@ -1,6 +1,6 @@
 //! What a worker is given and what it answers.
 
-use crate::{Name, NewStep, SessionId, StepId, Success};
+use crate::{Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,9 @@ pub struct Claim {
     pub arguments: Arc<str>,
     pub failed_attempts: u32,
     pub max_attempts: u32,
+    pub place: Option<Place>,
+    /// The work is done; look whether it holds.
+    pub look: Option<Look>,
 }
 
 /// Why a job failed.
@@ -37,8 +40,15 @@ pub enum Outcome {
         children: Vec<NewStep>,
         success: Success,
     },
-    /// Again later; `counted` says whether it costs one of the step's attempts.
+    /// Again later; it costs one of the step's attempts.
     Retry {
+        after: Option<Duration>,
+        failure: Option<Failure>,
+    },
+    /// The work is done and answered this; look again later whether it holds, without doing it again. Costs an attempt.
+    LookAgain {
+        at: LookAt,
+        response: Option<String>,
         after: Option<Duration>,
         failure: Option<Failure>,
     },
@@ -73,4 +83,14 @@ pub struct Report {
     pub step: StepId,
     pub attempt: u32,
     pub outcome: Outcome,
+    /// What the job said on the way.
+    #[serde(default)]
+    pub log: Vec<LogLine>,
+}
+
+/// Something a job said, when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    pub at: Timestamp,
+    pub text: String,
 }

@@ -10,6 +10,8 @@ pub struct SessionOffer {
     /// Actions it can run; an action nobody offers waits and says so.
     pub actions: Vec<Name>,
     pub capacity: usize,
+    /// In another process: it may outlive the node it speaks to, and come back to it or to another.
+    pub remote: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]

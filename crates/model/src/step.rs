@@ -27,7 +27,7 @@ words!(
 );
 
 /// Where a step stands in its block: equal index in parallel, the next index waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     pub block: BlockId,
     pub index: u32,
@@ -44,6 +44,42 @@ pub struct Backoff {
 impl Default for Backoff {
     fn default() -> Self {
         Backoff { delay: Duration::from_secs(10), factor: 1.0, max_delay: Duration::from_secs(3600) }
+    }
+}
+
+/// What a step did is to be looked at again, without doing it again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Look {
+    pub at: LookAt,
+    /// What the work itself answered.
+    pub response: Option<Arc<str>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LookAt {
+    /// Whether it holds; so often it did not.
+    Verify(u32),
+    /// Whether the other side has confirmed it.
+    Confirm,
+}
+
+impl fmt::Display for LookAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LookAt::Verify(denied) => write!(f, "verify {denied}"),
+            LookAt::Confirm => f.write_str("confirm"),
+        }
+    }
+}
+
+impl FromStr for LookAt {
+    type Err = UnknownWord;
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        let verify = |text: &str| text.strip_prefix("verify ")?.parse().ok().map(LookAt::Verify);
+        let unknown =
+            || UnknownWord { what: "look", word: text.into(), expected: "verify N, confirm".into() };
+        if text == "confirm" { Ok(LookAt::Confirm) } else { verify(text).ok_or_else(unknown) }
     }
 }
 
@@ -75,6 +111,7 @@ pub struct Step {
     pub session: Option<SessionId>,
     pub host: Option<Name>,
     pub tick: Option<i64>,
+    pub look: Option<Look>,
     pub arguments: Arc<str>,
     pub created_at: Timestamp,
     pub dispatched_at: Option<Timestamp>,

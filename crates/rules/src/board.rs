@@ -203,7 +203,7 @@ impl Board {
     /// Move one step; the machine has the word on where it goes.
     fn fire(&mut self, wanted: Move) -> Result<(), IllegalMove> {
         let now = self.now;
-        let Move { step: id, event, reason, wake_at, detail } = wanted;
+        let Move { step: id, event, reason, wake_at, look, detail } = wanted;
         let entry = self.steps.get(&id).expect("a rule moves only a step it was shown");
         let from = entry.step.state;
         let to = machine::next(from, event)?;
@@ -214,6 +214,9 @@ impl Board {
             // A woken resolver keeps the due time it was created with.
             if event != Event::Promoted && (to == State::Pending || to == State::Polling) {
                 step.wake_at = wake_at;
+            }
+            if look.is_some() {
+                step.look = look;
             }
             change.merge(detail);
         });

@@ -159,7 +159,7 @@ impl Tree {
 pub fn report(board: &mut Board, id: StepId, outcome: Outcome) -> bool {
     let step = board.step(id).unwrap();
     let session = step.session.unwrap_or(SessionId::of(0));
-    let report = Report { session, step: id, attempt: step.attempt, outcome };
+    let report = Report { session, step: id, attempt: step.attempt, outcome, log: Vec::new() };
     let children = step.child_block.and_then(|b| board.block(b));
     match worker::decide(step, children, &report, board.now) {
         Answer::Late => false,
@@ -172,7 +172,8 @@ pub fn report(board: &mut Board, id: StepId, outcome: Outcome) -> bool {
 
 pub fn session(n: u64, capacity: usize) -> Session {
     let queues = ["default", "priority"].map(Name::from).to_vec();
-    let offer = SessionOffer { host: "host".into(), queues, actions: vec!["noop".into()], capacity };
+    let offer =
+        SessionOffer { host: "host".into(), queues, actions: vec!["noop".into()], capacity, remote: false };
     Session { id: SessionId::of(n), offer, held: 0, lease_ends_at: Timestamp(i64::MAX) }
 }
 
@@ -354,6 +355,7 @@ pub fn blank(id: StepId) -> Step {
         failed_attempts: 0,
         lost_attempts: 0,
         polls: 0,
+        look: None,
         max_attempts: 3,
         backoff: Backoff::default(),
         session: None,

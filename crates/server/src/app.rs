@@ -3,19 +3,21 @@
 use crate::Site;
 use crate::error::ApiError;
 use crate::readers::Readers;
+use crate::seats::Seats;
 use model::Timestamp;
 use store::Browse;
 use store::StoreError;
 
 pub struct App {
     pub site: Site,
+    pub seats: Seats,
     readers: Readers,
 }
 
 impl App {
     pub fn new(site: Site) -> App {
         let readers = Readers::new(site.database.clone());
-        App { site, readers }
+        App { site, readers, seats: Seats::default() }
     }
 
     pub fn now(&self) -> Timestamp {

@@ -1,5 +1,7 @@
 //! From the engine's types to those of the API.
 
+pub mod worker;
+
 use engine::{Created, Operated, Why};
 use model::{Block, Breaker, Counts, DispatchGroup, Fault, GroupStatus, State, StepId, Timestamp, limits};
 use serde_json::value::RawValue;

@@ -61,12 +61,12 @@ impl ApiError {
             ApiError::MediaType => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported media type")
             }
-            ApiError::Engine(
-                EngineError::Refused { .. }
-                | EngineError::NoSession
-                | EngineError::Apart
-                | EngineError::Undone,
-            ) => (StatusCode::CONFLICT, "refused", "Refused"),
+            ApiError::Engine(EngineError::NoSession) => {
+                (StatusCode::CONFLICT, "no_session", "The session is over")
+            }
+            ApiError::Engine(EngineError::Refused { .. } | EngineError::Apart | EngineError::Undone) => {
+                (StatusCode::CONFLICT, "refused", "Refused")
+            }
             ApiError::Store(StoreError::Corrupt { .. })
             | ApiError::Engine(EngineError::Unavailable(StoreError::Corrupt { .. })) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")

@@ -198,7 +198,13 @@ mod tests {
         let session = |host: &str, ends: i64| SessionRow {
             id: SessionId::of(1),
             node: NodeId::of(1),
-            offer: SessionOffer { host: host.into(), queues: vec![], actions: vec![], capacity: 8 },
+            offer: SessionOffer {
+                host: host.into(),
+                queues: vec![],
+                actions: vec![],
+                capacity: 8,
+                remote: false,
+            },
             started_at: Timestamp(0),
             lease_ends_at: Timestamp(ends),
             ended_at: None,

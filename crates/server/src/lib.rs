@@ -9,6 +9,7 @@ mod extract;
 pub mod figures;
 mod guard;
 mod readers;
+mod seats;
 mod web;
 mod words;
 
@@ -26,6 +27,8 @@ pub struct Site {
     pub clock: Arc<dyn store::Clock>,
     pub version: &'static str,
     pub host: String,
+    /// What a worker that names no queue listens to.
+    pub queues: Vec<model::Name>,
 }
 
 /// Every route, behind the guard.

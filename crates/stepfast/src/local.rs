@@ -4,7 +4,7 @@ use engine::{Config, Engine, EngineError, EngineThread};
 use std::sync::Arc;
 use std::time::Duration;
 use store::sqlite::Holder;
-use store::{Clock, Database};
+use store::{Clock, Database, SystemClock};
 use worker::{Registry, Runner, RunnerConfig};
 
 pub struct LocalConfig {
@@ -29,6 +29,7 @@ pub struct Local {
     runners: Vec<Runner>,
     host: model::Name,
     queues: Vec<model::Name>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Local {
@@ -36,16 +37,18 @@ impl Local {
         let LocalConfig { mut engine, clock, doing, url } = config;
         let holder =
             Holder { pid: std::process::id(), host: engine.host.to_string(), url: url.clone(), doing };
+        let shown = clock.clone().unwrap_or_else(|| Arc::new(SystemClock::default()));
         let store = database.open(clock, holder)?;
         engine.url = url;
         let (host, queues) = (engine.host.clone(), engine.known_queues());
         let (engine, thread) = Engine::start(store, engine)?;
-        Ok(Local { engine, thread, runners: Vec::new(), host, queues })
+        Ok(Local { engine, thread, runners: Vec::new(), host, queues, clock: shown })
     }
 
     /// Run jobs in this process, `concurrency` at once.
     pub async fn run(&mut self, registry: Registry, concurrency: usize) -> Result<(), EngineError> {
-        let config = RunnerConfig { host: self.host.clone(), queues: self.queues.clone(), concurrency };
+        let (host, queues, clock) = (self.host.clone(), self.queues.clone(), self.clock.clone());
+        let config = RunnerConfig { host, queues, concurrency, clock };
         self.runners.push(Runner::start(self.engine.clone(), registry, config).await?);
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use crate::Lease;
 use model::{
-    Block, Breaker, Detail, DispatchGroup, Event, Name, NodeId, SessionId, SessionOffer, SignalId, State,
-    Step, StepId, Timestamp,
+    Block, Breaker, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId, SessionOffer, SignalId,
+    State, Step, StepId, Timestamp,
 };
 
 /// A step's row: new when `expected` is none, else only if its version is still that.
@@ -39,7 +39,9 @@ impl StepWrite {
     /// The usual ends of a step that did not fail, and nothing else to say.
     pub fn narrow(&self) -> Option<Narrow> {
         let (s, d) = (&self.step, &self.detail);
-        let plain = s.reason.is_none() && (s.failed_attempts, s.lost_attempts, s.polls) == (0, 0, 0);
+        let plain = s.reason.is_none()
+            && (s.failed_attempts, s.lost_attempts, s.polls) == (0, 0, 0)
+            && s.look.is_none();
         let only_response = *d == Detail { response: d.response.clone(), ..Detail::default() };
         if !plain || !only_response {
             return None;
@@ -268,6 +270,8 @@ pub struct Batch {
     pub tallies: Vec<(TallyKey, i64)>,
     pub attempts: Vec<Attempt>,
     pub events: Vec<EventRow>,
+    /// What one run of a step said.
+    pub logs: Vec<(StepId, u32, Vec<LogLine>)>,
     pub sessions: Vec<SessionRow>,
     /// Renew the leases of the node, its groups and its sessions until then.
     pub renew: Option<(Timestamp, Timestamp)>,
@@ -314,6 +318,7 @@ impl Batch {
             claims_done: Vec::new(),
             tallies: Vec::new(),
             attempts: Vec::new(),
+            logs: Vec::new(),
             events: Vec::new(),
             sessions: Vec::new(),
             renew: None,

@@ -24,7 +24,7 @@ pub fn take_all(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Times
 /// No node is on record as alive any more, and no group has an owner.
 fn end_all(sql: &dyn Sql, now: Timestamp) -> Result<()> {
     sql.execute("update nodes set ended_at = $1 where ended_at is null", params![now])?;
-    sql.execute("update sessions set ended_at = $1 where ended_at is null", params![now])?;
+    sql.execute("update sessions set ended_at = $1 where ended_at is null and remote = 0", params![now])?;
     let owners = "update dispatch_groups set owner_id = null, lease_ends_at = null, owned_since = null
                    where owner_id is not null";
     sql.execute(owners, params![])?;
@@ -90,7 +90,7 @@ pub fn release(sql: &dyn Sql, lease: &Lease, now: Timestamp) -> Result<()> {
             sql.execute(text, params![group.as_str(), lease.node, *epoch])?;
         }
         sql.execute("update nodes set ended_at = $2 where id = $1", params![lease.node, now])?;
-        let sessions = "update sessions set ended_at = $2 where node_id = $1 and ended_at is null";
+        let sessions = "update sessions set ended_at = $2 where node_id = $1 and ended_at is null and remote = 0";
         sql.execute(sessions, params![lease.node, now])?;
         Ok(())
     })

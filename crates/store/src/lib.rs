@@ -75,6 +75,8 @@ pub struct Found {
     pub claims: Vec<ClaimLog>,
     /// Steps held by a session by their own row.
     pub held: Vec<Step>,
+    /// Sessions in other processes that a node left behind when it ended.
+    pub left: Vec<SessionRow>,
     pub blocks: Vec<Block>,
     pub tallies: Vec<(TallyKey, i64)>,
     pub breaker: Breaker,

@@ -3,8 +3,8 @@
 use crate::batch::{ClaimLog, TallyKey};
 use crate::settings::{global_breaker, read_breaker};
 use crate::sql::{Param, Row, Sql};
-use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, STEP_COLUMNS, with_columns};
-use crate::{Found, Lease, Result, StoreError, params, rows};
+use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, SESSION_COLUMNS, STEP_COLUMNS, with_columns};
+use crate::{Found, Lease, Result, SessionRow, StoreError, params, rows};
 use model::{
     Block, BlockId, Detail, DispatchGroup, GroupStatus, Name, NodeId, Priority, SessionId, Step, StepId,
     StepKind, Timestamp,
@@ -39,6 +39,7 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
     Ok(Found {
         claims: claims(sql, lease)?,
         held: held(sql, lease)?,
+        left: left(sql, lease)?,
         blocks: open_blocks(sql, lease)?,
         tallies: tallies(sql)?,
         breaker: global_breaker(sql)?,
@@ -47,6 +48,16 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
         last_tick: highest("ticks")?,
         last_claim: highest("claims")?,
     })
+}
+
+/// Sessions in other processes whose node has ended.
+fn left(sql: &dyn Sql, lease: &Lease) -> Result<Vec<SessionRow>> {
+    let text = format!(
+        "select {SESSION_COLUMNS} from sessions s
+          where remote = 1 and ended_at is null and node_id <> $1
+            and not exists (select 1 from nodes n where n.id = s.node_id and n.ended_at is null) order by id"
+    );
+    sql.rows(&text, params![lease.node], rows::session)
 }
 
 /// Steps of the lease's groups that a session holds by their own row; in one order everywhere, for what is decided for them

@@ -1,9 +1,10 @@
 //! Rows to nouns and back. A row that cannot be understood is an error that names it, never a guess.
 
 use crate::sql::Row;
-use crate::{Result, StoreError};
+use crate::{Result, SessionRow, StoreError};
 use model::{
-    Backoff, Block, BlockId, Counts, Detail, DispatchGroup, Place, SessionId, Step, StepId, Sweep, Timestamp,
+    Backoff, Block, BlockId, Counts, Detail, DispatchGroup, Look, Name, NodeId, Place, SessionId,
+    SessionOffer, Step, StepId, Sweep, Timestamp,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -107,11 +108,15 @@ pub fn step(row: &Row) -> Result<Step> {
         started_at: time(row, 28)?,
         completed_at: time(row, 29)?,
         arguments: row.text(30)?.into(),
+        look: match optional_word(row, 31, "steps", "look")? {
+            None => None,
+            Some(at) => Some(Look { at, response: row.get::<Option<String>>(32)?.map(Into::into) }),
+        },
     })
 }
 
 /// How many columns `step` reads.
-pub const STEP_WIDTH: usize = 31;
+pub const STEP_WIDTH: usize = 33;
 
 /// Reads `DETAIL_COLUMNS` that stand behind `STEP_COLUMNS`.
 pub fn detail(row: &Row) -> Result<Detail> {
@@ -129,6 +134,32 @@ pub fn detail(row: &Row) -> Result<Detail> {
         was_throttled: row.get(at(9))?,
         was_notified: row.get(at(10))?,
         late_reports: row.get(at(11))?,
+    })
+}
+
+/// Reads `SESSION_COLUMNS`.
+pub fn session(row: &Row) -> Result<SessionRow> {
+    let list = |i: usize, column: &'static str| -> Result<Vec<Name>> {
+        let text = row.text(i)?;
+        serde_json::from_str(text).map_err(|_| StoreError::Corrupt {
+            table: "sessions",
+            column,
+            value: text.into(),
+        })
+    };
+    Ok(SessionRow {
+        id: SessionId::from_bytes(row.get(0)?),
+        node: NodeId::from_bytes(row.get(1)?),
+        offer: SessionOffer {
+            host: shared(row, 2)?,
+            queues: list(3, "queues")?,
+            actions: list(4, "actions")?,
+            capacity: row.get::<i64>(5)?.unsigned_abs() as usize,
+            remote: row.get(9)?,
+        },
+        started_at: Timestamp(row.get(6)?),
+        lease_ends_at: Timestamp(row.get(7)?),
+        ended_at: time(row, 8)?,
     })
 }
 

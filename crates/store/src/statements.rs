@@ -12,6 +12,8 @@ pub const ADD_TALLY: &str = include_str!("../sql/portable/add_tally.sql");
 pub const INSERT_CLAIM: &str = include_str!("../sql/portable/insert_claim.sql");
 pub const DELETE_CLAIM: &str = include_str!("../sql/portable/delete_claim.sql");
 pub const INSERT_ATTEMPT: &str = include_str!("../sql/portable/insert_attempt.sql");
+pub const INSERT_LOG: &str = include_str!("../sql/portable/insert_log.sql");
+pub const FORGET_LOGS: &str = include_str!("../sql/portable/forget_logs.sql");
 pub const INSERT_EVENT: &str = include_str!("../sql/portable/insert_event.sql");
 pub const INSERT_TICK: &str = include_str!("../sql/portable/insert_tick.sql");
 pub const INSERT_AUDIT: &str = include_str!("../sql/portable/insert_audit.sql");
@@ -41,11 +43,15 @@ pub const OLDEST_PENDING: &str = include_str!("../sql/portable/oldest_pending.sq
 pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, \
     state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
     retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
-    arguments";
+    arguments, look, case when look is not null then response end as looked_at";
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
     note, superseded_by, was_throttled, was_notified, late_reports";
+
+/// In the order `rows::session` reads them.
+pub const SESSION_COLUMNS: &str =
+    "id, node_id, host, queues, actions, capacity, started_at, lease_ends_at, ended_at, remote";
 
 pub const BLOCK_COLUMNS: &str = "id, owner_id, home, success, depth, steps, resolvers, live, live_resolvers, current_index, \
     resolver_index, cut_at, resolver_cut_at, wants_resolvers, blame, sweep_kind, sweep_event, sweep_above, sweep_index, \

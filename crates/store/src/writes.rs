@@ -9,6 +9,7 @@ use crate::batch::{
 use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
+use model::limits;
 use model::{Backoff, Block, Breaker, Counts, Timestamp};
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
     plan.put(sql::INSERT_ATTEMPT, false, batch.attempts.iter().map(attempt).collect());
+    plan.put_logs(batch);
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
     plan.put(sql::INSERT_AUDIT, true, batch.audit.iter().map(|a| audit(a, batch.now)).collect());
@@ -104,6 +106,19 @@ impl<'a> Plan<'a> {
         self.put(sql::PARK_STEP, true, park);
         self.put(sql::END_PARKED, true, parked);
         self.put(sql::WRITE_STEP, true, whole);
+    }
+
+    fn put_logs(&mut self, batch: &'a Batch) {
+        let (mut lines, mut old) = (vec![], vec![]);
+        for (step, attempt, log) in &batch.logs {
+            let rows = log.iter().enumerate();
+            lines.extend(rows.map(|(n, line)| values![step.bytes(), *attempt, n, line.at, &line.text]));
+            if *attempt > limits::LOG_RUNS_MAX {
+                old.push(values![step.bytes(), attempt - limits::LOG_RUNS_MAX]);
+            }
+        }
+        self.put(sql::INSERT_LOG, false, lines);
+        self.put(sql::FORGET_LOGS, false, old);
     }
 
     fn put_signals(&mut self, batch: &'a Batch) {
@@ -243,6 +258,7 @@ fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
         d.was_throttled,
         d.was_notified,
         d.late_reports.unwrap_or(0),
+        s.look.as_ref().map(|look| look.at.to_string()),
         s.id.bytes(),
         expected,
     ]
@@ -436,6 +452,7 @@ fn session(s: &SessionRow) -> Values<'_> {
         s.started_at,
         s.lease_ends_at,
         s.ended_at,
+        s.offer.remote,
     ]
 }
 

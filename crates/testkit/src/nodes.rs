@@ -77,6 +77,7 @@ impl Nodes {
             queues: vec!["default".into(), "priority".into()],
             actions: ["ok", "fail", "retry", "hold", "children"].map(Into::into).to_vec(),
             capacity: 20,
+            remote: false,
         };
         let mut session = engine.join(offer).await.expect("a session");
         tokio::spawn(async move {
@@ -92,7 +93,7 @@ impl Nodes {
                             held.push((claim.step, claim.attempt));
                             let Some(outcome) = answer_of(&claim.action) else { continue };
                             let (step, attempt) = (claim.step, claim.attempt);
-                            let report = Report { session: session.id, step, attempt, outcome };
+                            let report = Report { session: session.id, step, attempt, outcome, log: Vec::new() };
                             if engine.report(vec![report]).await.is_ok() {
                                 held.retain(|(id, _)| *id != step);
                             }

@@ -167,6 +167,7 @@ impl Stage {
                     step: c.step,
                     attempt: c.attempt,
                     outcome,
+                    log: Vec::new(),
                 })
             })
             .collect();
@@ -182,7 +183,10 @@ impl Stage {
         attempt: u32,
         outcome: Outcome,
     ) -> ReportAnswer {
-        self.engine.report(vec![Report { session, step, attempt, outcome }]).await.expect("a report")[0]
+        self.engine
+            .report(vec![Report { session, step, attempt, outcome, log: Vec::new() }])
+            .await
+            .expect("a report")[0]
     }
 
     pub async fn operate(&self, step: StepId, verb: Option<rules::operator::Verb>) -> Result<State, String> {
@@ -262,6 +266,7 @@ async fn join(engine: &Engine) -> SessionHandle {
         queues: vec!["default".into(), "priority".into(), "stage".into()],
         actions: ACTIONS.iter().map(|a| (*a).into()).collect(),
         capacity: 1_000,
+        remote: false,
     };
     engine.join(offer).await.expect("a session")
 }

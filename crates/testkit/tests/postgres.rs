@@ -53,6 +53,7 @@ async fn a_node_that_stalls_is_taken_over_and_fenced() {
         step: held,
         attempt: claim.attempt,
         outcome: Outcome::Complete { response: None },
+        log: Vec::new(),
     }]);
     assert!(late.await.is_err(), "its report is not taken");
     other.tick(Mode::FixedPoint, engine::Dispatch::Yes, None).await.expect("the second decides");

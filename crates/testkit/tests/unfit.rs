@@ -87,10 +87,15 @@ async fn who_shares_a_turn_with_a_refused_row_may_ask_again() {
 async fn an_outcome_that_is_refused_becomes_a_failure_that_says_why() {
     let stage = by_itself().await;
     let mut registry = Registry::default();
-    registry.job("answer", |claim: Claim| {
+    registry.raw("answer", |claim: Claim| {
         std::future::ready(Outcome::Complete { response: Some(claim.arguments.to_string()) })
     });
-    let config = RunnerConfig { host: "runner".into(), queues: vec!["default".into()], concurrency: 10 };
+    let config = RunnerConfig {
+        host: "runner".into(),
+        queues: vec!["default".into()],
+        concurrency: 10,
+        ..RunnerConfig::default()
+    };
     poison(&stage, "response", "[6]").await;
     let runner = Runner::start(stage.engine.clone(), registry, config).await.expect("a runner");
     let steps: Vec<_> = (0..10).map(|n| json!({"action": "answer", "arguments": [n]})).collect();
@@ -123,7 +128,13 @@ async fn a_nul_is_refused_by_name_before_it_reaches_a_database() {
     assert_eq!(faults(refused.expect_err("NUL")), "by why");
     let breaker = Breaker { why: nul(), ..Breaker::default() };
     assert_eq!(faults(stage.engine.set_breaker(None, breaker, "me").await.expect_err("NUL")), "why");
-    let offer = SessionOffer { host: "h\0".into(), queues: vec![], actions: vec!["\0".into()], capacity: 1 };
+    let offer = SessionOffer {
+        host: "h\0".into(),
+        queues: vec![],
+        actions: vec!["\0".into()],
+        capacity: 1,
+        remote: false,
+    };
     assert_eq!(faults(stage.engine.join(offer).await.err().expect("NUL")), "actions host");
     stage.decide(rules::settle::Mode::FixedPoint).await;
     let claim = stage.handed().remove(0);

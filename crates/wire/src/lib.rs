@@ -21,6 +21,7 @@ mod problem;
 mod retention;
 mod step;
 mod tick;
+mod worker;
 
 pub use alert::{AlertPage, AlertView, AuditPage, AuditView};
 pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
@@ -36,3 +37,7 @@ pub use step::{
     AttemptView, ChildrenView, CreatedPage, CreatedView, EventView, StepPage, StepShow, StepView,
 };
 pub use tick::{PhaseView, TickPage, TickView};
+pub use worker::{
+    ClaimBody, ClaimView, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, LookView,
+    ReportAnswerView, ReportBody, ReportItem, ReportedView,
+};

@@ -9,12 +9,12 @@ use std::time::Duration;
 const SLEEP_MAX: Duration = Duration::from_secs(24 * 3600);
 
 pub fn register_builtin(registry: &mut Registry) {
-    registry.job("noop", |_: Claim| std::future::ready(Outcome::Complete { response: None }));
-    registry.job("echo", |claim: Claim| {
+    registry.raw("noop", |_: Claim| std::future::ready(Outcome::Complete { response: None }));
+    registry.raw("echo", |claim: Claim| {
         std::future::ready(Outcome::Complete { response: Some(claim.arguments.to_string()) })
     });
-    registry.job("sleep", sleep);
-    registry.job("fail", |claim: Claim| std::future::ready(fail(&claim)));
+    registry.raw("sleep", sleep);
+    registry.raw("fail", |claim: Claim| std::future::ready(fail(&claim)));
 }
 
 #[derive(Deserialize)]

@@ -5,16 +5,38 @@
 
 use model::{Report, StepId};
 use std::collections::HashMap;
+use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
+
+/// How long a job that is told that it is cancelled may go on.
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
+
+/// A job that runs.
+pub struct Running {
+    pub task: AbortHandle,
+    pub cancel: watch::Sender<bool>,
+}
+
+impl Running {
+    /// Tell it, and drop it if it goes on regardless.
+    fn cancel(self) {
+        self.cancel.send_replace(true);
+        tokio::spawn(async move {
+            tokio::time::sleep(CANCEL_GRACE).await;
+            self.task.abort();
+        });
+    }
+}
 
 #[derive(Default)]
 pub struct Held {
     /// The attempt, and the job while it runs.
-    attempts: HashMap<StepId, (u32, Option<AbortHandle>)>,
+    attempts: HashMap<StepId, (u32, Option<Running>)>,
 }
 
 impl Held {
-    pub fn begin(&mut self, step: StepId, attempt: u32, job: Option<AbortHandle>) {
+    pub fn begin(&mut self, step: StepId, attempt: u32, job: Option<Running>) {
         self.attempts.insert(step, (attempt, job));
     }
     /// The job has come to its end; what came of it is not stored yet.
@@ -35,17 +57,18 @@ impl Held {
     }
     /// The engine has given the step to someone else. What has ended learns that from the answer to its report.
     pub fn revoke(&mut self, step: StepId, attempt: u32) {
-        if let Some((a, Some(job))) = self.attempts.get(&step)
-            && *a == attempt
+        let is_it = |(a, job): &(u32, Option<Running>)| *a == attempt && job.is_some();
+        if self.attempts.get(&step).is_some_and(is_it)
+            && let Some((_, Some(job))) = self.attempts.remove(&step)
         {
-            job.abort();
-            self.attempts.remove(&step);
+            job.cancel();
         }
     }
+    pub fn cancel_all(&mut self) {
+        self.attempts.drain().filter_map(|(_, (_, job))| job).for_each(Running::cancel);
+    }
     pub fn abort_all(&mut self) {
-        for (_, (_, job)) in self.attempts.drain() {
-            job.inspect(AbortHandle::abort);
-        }
+        self.attempts.drain().filter_map(|(_, (_, job))| job).for_each(|job| job.task.abort());
     }
     /// What a heartbeat says.
     pub fn named(&self) -> Vec<(StepId, u32)> {
@@ -62,7 +85,13 @@ mod tests {
     use model::{Outcome, SessionId};
 
     fn report(step: StepId, attempt: u32) -> Report {
-        Report { session: SessionId::of(1), step, attempt, outcome: Outcome::Complete { response: None } }
+        Report {
+            session: SessionId::of(1),
+            step,
+            attempt,
+            outcome: Outcome::Complete { response: None },
+            log: Vec::new(),
+        }
     }
 
     /// A heartbeat sent while a report was on its way left the step out, and the engine took it for lost.

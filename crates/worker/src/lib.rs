@@ -1,11 +1,25 @@
 //! The job author's side: jobs, and the runner that gives them work.
 
 mod builtin;
+mod context;
 mod held;
+mod instead;
 mod job;
+mod lifecycle;
+mod link;
+mod policy;
+#[cfg(feature = "remote")]
+mod remote;
 mod runner;
+mod trial;
 
 pub use builtin::register_builtin;
-pub use job::{Job, JobFuture, Registry};
-pub use model::{Claim, Failure, Outcome};
+pub use context::Context;
+pub use instead::{end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for};
+pub use job::{Job, JobError, JobResult, Registry};
+pub use link::Link;
+pub use model::{Claim, Failure, LookAt, NewStep, Outcome, Success};
+#[cfg(feature = "remote")]
+pub use remote::Remote;
 pub use runner::{Runner, RunnerConfig};
+pub use trial::{Trial, Tried};

@@ -1,18 +1,21 @@
-//! Runs jobs in this process: takes what the engine hands out, keeps the lease alive, and reports what came of it.
+//! Runs jobs: takes what the engine hands out, keeps the lease alive, and reports what came of it.
 //!
 //! Why    the heartbeat is the runner's, not the job's: a job that is slow is not a worker that is gone. A report that
 //!        could not be stored is kept and sent again; the attempt number makes that safe.
 
 use crate::Registry;
-use crate::held::Held;
-use engine::{Engine, EngineError, ReportAnswer, SessionHandle};
+use crate::context::Context;
+use crate::held::{Held, Running};
+use crate::link::Link;
+use engine::{Clock, EngineError, ReportAnswer, SessionHandle, SystemClock};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use model::{Claim, Failure, Name, Outcome, Report, SessionId, SessionOffer, StepId, limits};
+use model::{Claim, Failure, Name, Outcome, Report, SessionOffer, limits};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tracing::{debug, error, warn};
 
@@ -26,12 +29,25 @@ const REPORTS_AT_ONCE: usize = 250;
 /// How the failure begins that takes the place of an outcome the database refuses.
 const NOT_STORABLE: &str = "what came of it could not be stored";
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RunnerConfig {
     pub host: Name,
     pub queues: Vec<Name>,
     /// Jobs that run at once.
     pub concurrency: usize,
+    /// The clock that jobs see.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for RunnerConfig {
+    fn default() -> Self {
+        RunnerConfig {
+            host: "worker".into(),
+            queues: vec!["default".into(), "priority".into()],
+            concurrency: 64,
+            clock: Arc::new(SystemClock::default()),
+        }
+    }
 }
 
 pub struct Runner {
@@ -40,20 +56,23 @@ pub struct Runner {
 }
 
 impl Runner {
+    /// On an engine in this process, or on a server.
     pub async fn start(
-        engine: Engine,
+        link: impl Into<Link>,
         registry: Registry,
         config: RunnerConfig,
     ) -> Result<Runner, EngineError> {
+        let link = link.into();
         let offer = SessionOffer {
             host: config.host,
             queues: config.queues,
             actions: registry.actions(),
             capacity: config.concurrency.clamp(1, limits::SESSION_CAPACITY_MAX),
+            remote: false,
         };
-        let session = engine.join(offer.clone()).await?;
+        let session = link.join(offer.clone()).await?;
         let (stop, stopped) = oneshot::channel();
-        let desk = Desk::new(engine, registry, offer, session);
+        let desk = Desk::new(link, registry, config.clock, offer, session);
         let task = tokio::spawn(desk.run(stopped));
         Ok(Runner { stop: Some(stop), task })
     }
@@ -67,29 +86,35 @@ impl Runner {
     }
 }
 
-/// What came of one attempt, under the session that was given it.
-type Finished = (SessionId, StepId, u32, Outcome);
 type Sent = (Vec<Report>, Result<Vec<ReportAnswer>, EngineError>);
 
 struct Desk {
-    engine: Engine,
+    link: Link,
     registry: Registry,
+    clock: Arc<dyn Clock>,
     offer: SessionOffer,
     session: SessionHandle,
     received: u64,
     held: Held,
-    done: mpsc::UnboundedSender<Finished>,
-    finished: mpsc::UnboundedReceiver<Finished>,
+    done: mpsc::UnboundedSender<Report>,
+    finished: mpsc::UnboundedReceiver<Report>,
     unsent: Vec<Report>,
     on_the_way: FuturesUnordered<BoxFuture<'static, Sent>>,
 }
 
 impl Desk {
-    fn new(engine: Engine, registry: Registry, offer: SessionOffer, session: SessionHandle) -> Desk {
+    fn new(
+        link: Link,
+        registry: Registry,
+        clock: Arc<dyn Clock>,
+        offer: SessionOffer,
+        session: SessionHandle,
+    ) -> Desk {
         let (done, finished) = mpsc::unbounded_channel();
         Desk {
-            engine,
+            link,
             registry,
+            clock,
             offer,
             session,
             received: 0,
@@ -127,25 +152,20 @@ impl Desk {
     fn begin(&mut self, claim: Claim) {
         debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
         let (session, step, attempt, done) = (self.session.id, claim.step, claim.attempt, self.done.clone());
-        let Some(job) = self.registry.find(&claim.action) else {
-            let failure =
-                Failure { message: format!("this worker has no action `{}`", claim.action), trace: None };
-            let _ = done.send((session, step, attempt, Outcome::Fail { failure, notify: true }));
-            self.held.begin(step, attempt, None);
-            return;
-        };
+        let (cancel, cancelled) = watch::channel(false);
+        let context = Context::new(claim, cancelled, self.clock.clone());
+        let registry = self.registry.clone();
         let task = tokio::spawn(async move {
-            let outcome = AssertUnwindSafe(async { job.run(claim).await }).catch_unwind().await;
-            let outcome = outcome.unwrap_or_else(|panic| panicked(&*panic));
-            let _ = done.send((session, step, attempt, outcome));
+            let outcome = run(&registry, context.clone()).await;
+            let _ = done.send(Report { session, step, attempt, outcome, log: context.take_log() });
         });
-        self.held.begin(step, attempt, Some(task.abort_handle()));
+        self.held.begin(step, attempt, Some(Running { task: task.abort_handle(), cancel }));
     }
 
-    fn note(&mut self, finished: impl Iterator<Item = Finished>) {
-        for (session, step, attempt, outcome) in finished {
-            self.held.ended(step, attempt);
-            self.unsent.push(Report { session, step, attempt, outcome });
+    fn note(&mut self, finished: impl Iterator<Item = Report>) {
+        for report in finished {
+            self.held.ended(report.step, report.attempt);
+            self.unsent.push(report);
         }
     }
 
@@ -158,9 +178,9 @@ impl Desk {
     }
 
     fn send_these(&mut self, reports: Vec<Report>) {
-        let engine = self.engine.clone();
+        let link = self.link.clone();
         self.on_the_way.push(Box::pin(async move {
-            let answer = engine.report(reports.clone()).await;
+            let answer = link.report(reports.clone()).await;
             (reports, answer)
         }));
     }
@@ -205,7 +225,7 @@ impl Desk {
     }
 
     async fn beat(&mut self) {
-        match self.engine.heartbeat(self.session.id, self.received, self.held.named()).await {
+        match self.link.heartbeat(self.session.id, self.received, self.held.named()).await {
             Ok(revoked) => revoked.into_iter().for_each(|(step, attempt)| self.held.revoke(step, attempt)),
             Err(EngineError::NoSession) => self.join_again().await,
             Err(problem) => warn!(target: "worker", %problem, "a heartbeat was not taken"),
@@ -215,8 +235,8 @@ impl Desk {
     /// The engine believes this session dead: what it held is lost, and work goes on under a new one.
     async fn join_again(&mut self) {
         warn!(target: "worker", session = %self.session.id, "the session was given up; joining anew");
-        self.held.abort_all();
-        match self.engine.join(self.offer.clone()).await {
+        self.held.cancel_all();
+        match self.link.join(self.offer.clone()).await {
             Ok(session) => {
                 self.session = session;
                 self.received = 0;
@@ -226,7 +246,7 @@ impl Desk {
     }
 
     async fn wind_up(mut self, grace: Duration) {
-        let _ = self.engine.pause_session(self.session.id).await;
+        let _ = self.link.pause_session(self.session.id).await;
         // What was handed out before the pause is run, not given back.
         while let Ok(handed) = self.session.work.try_recv() {
             self.received = handed.number;
@@ -250,8 +270,18 @@ impl Desk {
             }
         }
         self.held.abort_all();
-        let _ = self.engine.end_session(self.session.id).await;
+        let _ = self.link.end_session(self.session.id).await;
     }
+}
+
+/// One run; whatever happens in it, there is an outcome.
+pub async fn run(registry: &Registry, context: Context) -> Outcome {
+    let Some(job) = registry.find(&context.claim().action) else {
+        let message = format!("this worker has no action `{}`", context.claim().action);
+        return Outcome::Fail { failure: Failure { message, trace: None }, notify: true };
+    };
+    let run = AssertUnwindSafe(async { job.run(context).await }).catch_unwind().await;
+    run.unwrap_or_else(|panic| panicked(&*panic))
 }
 
 /// A panic in a job is a failed attempt, not a dead worker.

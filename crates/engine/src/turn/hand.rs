@@ -175,5 +175,7 @@ fn claim_of(step: &Step) -> Claim {
         arguments: step.arguments.clone(),
         failed_attempts: step.failed_attempts,
         max_attempts: step.max_attempts,
+        place: step.place,
+        look: step.look.clone(),
     }
 }

@@ -30,10 +30,13 @@ impl Node {
             Request::Join { offer, hand, reply } => {
                 let id = self.ids.session(now);
                 self.sessions.join(id, offer, hand, now);
-                self.put_session(turn, id);
-                turn.wake.insert(Wake::Everybody);
-                self.want()?;
-                turn.acts.reply(reply, id);
+                self.joined(turn, id, reply)
+            }
+            Request::JoinAgain { session, hand, reply } => {
+                if self.sessions.join_again(session, hand, now) {
+                    return self.joined(turn, session, reply);
+                }
+                turn.acts.refuse(reply, EngineError::NoSession);
                 Ok(())
             }
             Request::Reports { reports, reply } => self.reports(turn, reports, reply, now),
@@ -53,6 +56,14 @@ impl Node {
             | Request::Stop { .. }
             | Request::Halt => Ok(()),
         }
+    }
+
+    fn joined(&mut self, turn: &mut Turn, id: SessionId, reply: Reply<SessionId>) -> Result<()> {
+        self.put_session(turn, id);
+        turn.wake.insert(Wake::Everybody);
+        self.want()?;
+        turn.acts.reply(reply, id);
+        Ok(())
     }
 
     /// A step in hand, loaded with its block if it was not.
@@ -283,6 +294,9 @@ impl Node {
         if !self.bring(report.step)? {
             return Ok(ReportAnswer::Late);
         }
+        if !report.log.is_empty() {
+            turn.logs.push((report.step, report.attempt, bounded(std::mem::take(&mut report.log))));
+        }
         if let Some(faults) = self.add_children(turn, &report, now)? {
             let message = format!("its children were refused: {}", EngineError::Invalid(faults));
             let failure = model::Failure { message, trace: None };
@@ -477,7 +491,9 @@ impl Node {
         }
     }
     fn session_row(&self, id: SessionId, ended_at: Option<Timestamp>) -> Option<SessionRow> {
-        let live = self.sessions.get(id)?;
+        let Some(live) = self.sessions.get(id) else {
+            return self.sessions.left(id).map(|row| SessionRow { ended_at, ..row.clone() });
+        };
         Some(SessionRow {
             id,
             node: self.row.id,
@@ -506,6 +522,21 @@ impl Node {
     }
 }
 
+/// The last lines that fit.
+fn bounded(mut log: Vec<model::LogLine>) -> Vec<model::LogLine> {
+    let mut bytes = 0;
+    let mut fits = |line: &model::LogLine| {
+        bytes += line.text.len() + size_of::<Timestamp>();
+        bytes <= limits::LOG_BYTES_MAX
+    };
+    let kept = log.iter().rev().take_while(|line| fits(line)).count();
+    log.drain(..log.len() - kept);
+    for line in log.iter_mut().filter(|line| line.text.contains('\0')) {
+        line.text = line.text.replace('\0', "\\0");
+    }
+    log
+}
+
 fn brief(outcome: &Outcome) -> String {
     let mut text = format!("{outcome:?}");
     text.truncate(text.char_indices().nth(500).map_or(text.len(), |(i, _)| i));
@@ -521,7 +552,7 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::Create { reply, .. } => no(reply, problem),
         Request::Operate { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),
-        Request::Join { reply, .. } => no(reply, problem),
+        Request::Join { reply, .. } | Request::JoinAgain { reply, .. } => no(reply, problem),
         Request::Reports { reply, .. } => no(reply, problem),
         Request::Heartbeat { reply, .. } => no(reply, problem),
         Request::Leave { reply, .. } => no(reply, problem),

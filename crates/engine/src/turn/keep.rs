@@ -176,6 +176,8 @@ impl Node {
         self.group_breakers =
             found.groups.iter().map(|g| (g.dispatch_group.clone(), g.breaker.clone())).collect();
         self.alerted = found.alerted.iter().cloned().collect();
+        let until = self.board.now + limits::SESSION_LEASE;
+        self.sessions.leave_behind(&found.left, until);
         let adopted = self.adopt(found, &spoken_for);
         self.sessions.forget_before();
         adopted

@@ -50,6 +50,7 @@ pub struct Turn {
     pub audit: Vec<AuditEntry>,
     pub alerts: Vec<Alert>,
     pub attempts: Vec<Attempt>,
+    pub logs: Vec<(StepId, u32, Vec<model::LogLine>)>,
     pub sessions: Vec<SessionRow>,
     pub groups: Vec<GroupWrite>,
     pub breaker: Option<Breaker>,

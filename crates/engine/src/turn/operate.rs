@@ -139,6 +139,7 @@ impl Node {
             failed_attempts: 0,
             lost_attempts: 0,
             polls: 0,
+            look: None,
             session: None,
             host: None,
             tick: None,

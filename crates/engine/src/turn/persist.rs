@@ -14,6 +14,7 @@ impl Node {
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, now));
+        batch.logs = std::mem::take(&mut turn.logs);
         batch.tallies = tallies(turn.abroad.iter().chain([&changes]), std::mem::take(&mut turn.counted));
         if self.config.full_history {
             let moves = turn.abroad.iter().chain([&changes]).flat_map(|c| &c.moves);

@@ -57,10 +57,17 @@ pub struct Elsewhere {
     pub held: IdMap<StepId, u32>,
 }
 
+/// A session in another process whose node has ended: it may come back, and keeps what it holds until its lease ends.
+struct Left {
+    row: SessionRow,
+    held: IdMap<StepId, Hold>,
+}
+
 #[derive(Default)]
 pub struct Sessions {
     live: BTreeMap<SessionId, Live>,
     elsewhere: BTreeMap<SessionId, Elsewhere>,
+    left: BTreeMap<SessionId, Left>,
 }
 
 impl Sessions {
@@ -86,6 +93,31 @@ impl Sessions {
         };
         self.live.insert(id, live);
     }
+    /// A session comes back: to the node it knew, or to one that found what it had left. What it has lost meanwhile, its next
+    /// heartbeat tells.
+    pub fn join_again(&mut self, id: SessionId, hand: mpsc::UnboundedSender<Handed>, now: Timestamp) -> bool {
+        if let Some(live) = self.live.get_mut(&id) {
+            live.hand = hand;
+            live.session.lease_ends_at = now + limits::SESSION_LEASE;
+            return true;
+        }
+        let Some(left) = self.left.remove(&id) else { return false };
+        self.join(id, left.row.offer, hand, now);
+        left.held.into_iter().for_each(|(step, hold)| self.gave(id, step, hold));
+        true
+    }
+    /// Those that came back or live elsewhere are not left behind.
+    pub fn leave_behind(&mut self, rows: &[SessionRow], until: Timestamp) {
+        self.left.retain(|id, _| rows.iter().any(|row| row.id == *id));
+        for row in rows.iter().filter(|row| !self.live.contains_key(&row.id)) {
+            let left =
+                || Left { row: SessionRow { lease_ends_at: until, ..row.clone() }, held: IdMap::default() };
+            self.left.entry(row.id).or_insert_with(left);
+        }
+    }
+    pub fn left(&self, id: SessionId) -> Option<&SessionRow> {
+        self.left.get(&id).map(|left| &left.row)
+    }
     pub fn ids(&self) -> Vec<SessionId> {
         self.live.keys().copied().collect()
     }
@@ -96,10 +128,11 @@ impl Sessions {
         self.live.get_mut(&id)
     }
     pub fn remove(&mut self, id: SessionId) -> Option<Live> {
+        self.left.remove(&id);
         self.live.remove(&id)
     }
     pub fn is_known(&self, id: SessionId) -> bool {
-        self.live.contains_key(&id) || self.elsewhere.contains_key(&id)
+        self.live.contains_key(&id) || self.elsewhere.contains_key(&id) || self.left.contains_key(&id)
     }
     pub fn elsewhere(&self, id: SessionId) -> Option<&Elsewhere> {
         self.elsewhere.get(&id)
@@ -120,11 +153,14 @@ impl Sessions {
             live.count();
         } else if let Some(other) = self.elsewhere.get_mut(&id) {
             other.held.insert(step, hold.attempt);
+        } else if let Some(left) = self.left.get_mut(&id) {
+            left.held.insert(step, hold);
         }
     }
     /// What a session of this node holds, oldest first: what is decided for it must not depend on how a map is laid out.
     pub fn held_by(&self, id: SessionId) -> Vec<(StepId, Hold)> {
-        let held = self.live.get(&id).into_iter().flat_map(|live| &live.held);
+        let held = self.live.get(&id).map(|live| &live.held);
+        let held = held.or_else(|| self.left.get(&id).map(|left| &left.held)).into_iter().flatten();
         let mut held: Vec<(StepId, Hold)> = held.map(|(step, hold)| (*step, hold.clone())).collect();
         held.sort_unstable_by_key(|(id, _)| *id);
         held
@@ -140,6 +176,12 @@ impl Sessions {
             }
             return None;
         }
+        if let Some(left) = self.left.get_mut(&id) {
+            if left.held.get(&step).is_some_and(|hold| fits(hold.attempt)) {
+                left.held.remove(&step);
+            }
+            return None;
+        }
         let other = self.elsewhere.get_mut(&id)?;
         let held = other.held.get(&step).is_some_and(|held| fits(*held));
         held.then(|| other.held.remove(&step)).map(|_| other.node)
@@ -149,7 +191,9 @@ impl Sessions {
         let mut before = std::mem::take(&mut self.elsewhere);
         let n = before.len();
         for row in rows {
-            let held = before.remove(&row.id).map(|e| e.held).unwrap_or_default();
+            let left = self.left.remove(&row.id).map(|left| left.held).unwrap_or_default();
+            let left = left.into_iter().map(|(step, hold)| (step, hold.attempt)).collect();
+            let held = before.remove(&row.id).map_or(left, |e| e.held);
             self.elsewhere.insert(row.id, Elsewhere { node: row.node, offer: row.offer, held });
         }
         let changed = !before.is_empty() || self.elsewhere.len() != n;
@@ -185,6 +229,7 @@ impl Sessions {
             live.count();
         }
         self.elsewhere.values_mut().for_each(|e| e.held.clear());
+        self.left.values_mut().for_each(|left| left.held.clear());
         unsure
     }
     /// Everything was read.
@@ -215,9 +260,11 @@ impl Sessions {
     }
     pub fn lapsed(&self, now: Timestamp) -> Vec<SessionId> {
         let gone = |l: &&Live| l.session.lease_ends_at <= now || l.hand.is_closed();
-        self.live.values().filter(gone).map(|l| l.session.id).collect()
+        let left = self.left.values().filter(|left| left.row.lease_ends_at <= now).map(|left| left.row.id);
+        self.live.values().filter(gone).map(|l| l.session.id).chain(left).collect()
     }
     pub fn next_lapse(&self) -> Option<Timestamp> {
-        self.live.values().map(|l| l.session.lease_ends_at).min()
+        let left = self.left.values().map(|left| left.row.lease_ends_at);
+        self.live.values().map(|l| l.session.lease_ends_at).chain(left).min()
     }
 }

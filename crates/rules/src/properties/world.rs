@@ -171,7 +171,13 @@ impl World {
             outcome = Outcome::Fail { failure: Failure::default(), notify: true };
         }
         let step = self.board.step(id).unwrap();
-        let report = Report { session: step.session.unwrap(), step: id, attempt: step.attempt, outcome };
+        let report = Report {
+            session: step.session.unwrap(),
+            step: id,
+            attempt: step.attempt,
+            outcome,
+            log: Vec::new(),
+        };
         match worker::decide(step, self.child_block(id), &report, self.board.now) {
             Answer::Late => panic!("the attempt that holds a step is not late: {step:?}"),
             Answer::Applied(effects) => effects.into_iter().for_each(|effect| self.apply(effect)),
@@ -183,9 +189,15 @@ impl World {
         let step = self.row(id).unwrap();
         let outcome = || outcome(&Does::Complete);
         let session = step.session.unwrap_or(SessionId::of(1));
-        let stale = Report { session, step: id, attempt: step.attempt - 1, outcome: outcome() };
-        let strange =
-            Report { session: SessionId::of(0), step: id, attempt: step.attempt, outcome: outcome() };
+        let stale =
+            Report { session, step: id, attempt: step.attempt - 1, outcome: outcome(), log: Vec::new() };
+        let strange = Report {
+            session: SessionId::of(0),
+            step: id,
+            attempt: step.attempt,
+            outcome: outcome(),
+            log: Vec::new(),
+        };
         for report in [stale, strange] {
             assert_eq!(worker::decide(step, None, &report, self.board.now), Answer::Late);
         }

@@ -6,9 +6,12 @@
 //!         for people to see but moves nothing.
 
 use crate::backoff;
+use model::limits::DENIALS_MAX;
 use model::{
-    Block, Detail, Effect, Event, Failure, Move, Outcome, Priority, Reason, Report, Step, Timestamp,
+    Block, Detail, Effect, Event, Failure, Look, LookAt, Move, Outcome, Priority, Reason, Report, Step,
+    Timestamp,
 };
+use std::time::Duration;
 
 #[derive(Debug, PartialEq)]
 pub enum Answer {
@@ -36,7 +39,10 @@ pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Times
                 _ => vec![moved(Move { detail, ..Move::new(step.id, Event::Completed) })],
             }
         }
-        Outcome::Retry { after, failure } => retry(step, *after, failure.clone().unwrap_or_default(), now),
+        Outcome::Retry { after, failure } => again(step, None, *after, failed_or_not(failure.clone()), now),
+        Outcome::LookAgain { at, response, after, failure } => {
+            look_again(step, *at, response.as_deref(), *after, failure.clone(), now)
+        }
         Outcome::Throttle { after } => vec![moved(Move {
             wake_at: Some(now + (*after).min(model::limits::WAIT_MAX)),
             detail: Detail { was_throttled: Some(true), ..Detail::default() },
@@ -58,6 +64,9 @@ fn unstorable(outcome: &Outcome) -> Option<Failure> {
     let (what, texts) = match outcome {
         Outcome::Complete { response } | Outcome::Children { response, .. } => {
             ("response", [response.as_deref(), None])
+        }
+        Outcome::LookAgain { response, failure, .. } => {
+            ("response", [response.as_deref(), failure.as_ref().map(|f| f.message.as_str())])
         }
         Outcome::Retry { failure: Some(failure), .. } | Outcome::Fail { failure, .. } => {
             ("error", [Some(&*failure.message), failure.trace.as_deref()])
@@ -98,9 +107,45 @@ fn failed(failure: Failure) -> Detail {
     Detail { error_message: Some(failure.message), error_stack_trace: failure.trace, ..Detail::default() }
 }
 
-fn retry(step: &Step, after: Option<std::time::Duration>, failure: Failure, now: Timestamp) -> Vec<Effect> {
+fn failed_or_not(failure: Option<Failure>) -> Detail {
+    failure.filter(|f| !f.message.is_empty()).map(failed).unwrap_or_default()
+}
+
+/// The work is not done again, only looked at. What was found not to hold too often fails, and so does what nobody confirms
+/// while attempts last: an effect that cannot be seen is not called a success.
+fn look_again(
+    step: &Step,
+    at: LookAt,
+    response: Option<&str>,
+    after: Option<Duration>,
+    failure: Option<Failure>,
+    now: Timestamp,
+) -> Vec<Effect> {
+    let known = step.look.as_ref().and_then(|look| look.response.clone());
+    let failure = failure.unwrap_or_else(|| {
+        let message = match at {
+            LookAt::Verify(denied) => format!("what it did was found not to hold, {denied} times"),
+            LookAt::Confirm => "what it did was not confirmed".into(),
+        };
+        Failure { message, trace: None }
+    });
+    let detail = Detail { response: response.map(Into::into), ..failed(failure) };
+    if matches!(at, LookAt::Verify(denied) if denied >= DENIALS_MAX) {
+        return vec![moved(Move { detail, ..Move::new(step.id, Event::Failed) })];
+    }
+    let look = Look { at, response: known.or_else(|| response.map(Into::into)) };
+    again(step, Some(look), after, detail, now)
+}
+
+/// One more execution, if there is one left.
+fn again(
+    step: &Step,
+    look: Option<Look>,
+    after: Option<Duration>,
+    detail: Detail,
+    now: Timestamp,
+) -> Vec<Effect> {
     let used = step.failed_attempts + 1;
-    let detail = if failure.message.is_empty() { Detail::default() } else { failed(failure) };
     if used >= step.max_attempts {
         let message = detail.error_message.clone().unwrap_or_else(|| format!("used all {used} attempts"));
         let detail = Detail { error_message: Some(message), ..detail };
@@ -113,7 +158,7 @@ fn retry(step: &Step, after: Option<std::time::Duration>, failure: Failure, now:
         effects.push(Effect::RaisePriority { step: step.id });
     }
     let wake_at = (!wait.is_zero()).then(|| now + wait);
-    effects.push(moved(Move { wake_at, detail, ..Move::new(step.id, Event::Retried) }));
+    effects.push(moved(Move { wake_at, look, detail, ..Move::new(step.id, Event::Retried) }));
     effects
 }
 
@@ -121,10 +166,10 @@ fn retry(step: &Step, after: Option<std::time::Duration>, failure: Failure, now:
 mod tests {
     use super::*;
     use crate::check::{running, told};
-    use std::time::Duration;
 
     fn answer(step: &Step, attempt: u32, outcome: Outcome) -> String {
-        let report = Report { session: step.session.unwrap(), step: step.id, attempt, outcome };
+        let report =
+            Report { session: step.session.unwrap(), step: step.id, attempt, outcome, log: Vec::new() };
         told(&decide(step, None, &report, Timestamp(0)))
     }
 
@@ -144,6 +189,44 @@ mod tests {
             "raise, retried @5000000us"
         );
         assert_eq!(answer(&running("charge attempt=3 failed=2 max=3"), 3, again()), "exhausted");
+    }
+
+    #[test]
+    fn what_did_not_hold_is_looked_at_once_more_and_then_fails() {
+        let look = |denied| Outcome::LookAgain {
+            at: LookAt::Verify(denied),
+            response: Some("7".into()),
+            after: Some(Duration::from_secs(10)),
+            failure: None,
+        };
+        let step = running("charge attempt=1 failed=0 max=9");
+        assert_eq!(answer(&step, 1, look(1)), "retried @10000000us");
+        assert_eq!(answer(&step, 1, look(2)), "failed");
+        assert_eq!(answer(&running("charge attempt=1 failed=0 max=1"), 1, look(1)), "exhausted");
+    }
+
+    #[test]
+    fn what_nobody_confirms_is_asked_for_while_attempts_last() {
+        let after = Some(Duration::from_secs(10));
+        let look = || Outcome::LookAgain { at: LookAt::Confirm, response: None, after, failure: None };
+        assert_eq!(answer(&running("charge attempt=7 failed=1 max=9"), 7, look()), "retried @10000000us");
+        assert_eq!(answer(&running("charge attempt=9 failed=2 max=3"), 9, look()), "exhausted");
+    }
+
+    /// A later run sends no answer of its own: it did not do the work.
+    #[test]
+    fn the_answer_of_the_work_stays_with_the_step() {
+        let step = Step {
+            look: Some(Look { at: LookAt::Verify(0), response: Some("7".into()) }),
+            ..running("charge attempt=2 failed=1 max=9")
+        };
+        let outcome = Outcome::LookAgain { at: LookAt::Confirm, response: None, after: None, failure: None };
+        let report =
+            Report { session: step.session.unwrap(), step: step.id, attempt: 2, outcome, log: Vec::new() };
+        let Answer::Applied(effects) = decide(&step, None, &report, Timestamp(0)) else { panic!("late") };
+        let Some(Effect::MoveStep(moved)) = effects.last() else { panic!("{effects:?}") };
+        let look = Look { at: LookAt::Confirm, response: Some("7".into()) };
+        assert_eq!(moved.look, Some(look));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod operate;
 mod retention;
 mod steps;
 mod ticks;
+mod worker;
 
 pub use steps::Wanted;
 
@@ -35,6 +36,10 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/v1/nodes", get(nodes::list))
         .route("/v1/alerts", get(alerts::list))
         .route("/v1/audit", get(audit::list))
+        .route("/v1/worker/claim", post(worker::claim))
+        .route("/v1/worker/heartbeat", post(worker::heartbeat))
+        .route("/v1/worker/report", post(worker::report))
+        .route("/v1/worker/leave", post(worker::leave))
         .route("/v1/retention", post(retention::retain))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
 }

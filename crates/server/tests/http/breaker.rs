@@ -93,7 +93,7 @@ async fn a_step_in_flight_is_waited_for_and_a_parent_that_waits_is_not() {
     let mut place = Place::open();
     place
         .work(|registry| {
-            registry.job("endless", endless);
+            registry.raw("endless", endless);
         })
         .await;
     let made = place.create(r#"[{"action": "noop", "children": [{"action": "endless"}]}]"#).await;

@@ -113,8 +113,8 @@ async fn some_work() -> Place {
     let mut place = Place::open();
     place
         .work(|registry| {
-            registry.job("endless", endless);
-            registry.job("<img src=x onerror=alert(1)>", endless);
+            registry.raw("endless", endless);
+            registry.raw("<img src=x onerror=alert(1)>", endless);
         })
         .await;
     let made = place

@@ -27,8 +27,8 @@ async fn the_figures_are_those_of_the_spec() {
     let mut place = Place::open();
     place
         .work(|registry| {
-            registry.job("endless", endless);
-            registry.job("limited", async |_: Claim| Outcome::Throttle { after: Duration::from_secs(600) });
+            registry.raw("endless", endless);
+            registry.raw("limited", async |_: Claim| Outcome::Throttle { after: Duration::from_secs(600) });
         })
         .await;
     let made = place
@@ -78,7 +78,7 @@ async fn text_from_outside_is_never_markup() {
     let action = PLANTED.replace("\\\"", "\"");
     place
         .work(|registry| {
-            registry.job(&action, endless);
+            registry.raw(&action, endless);
         })
         .await;
     let made = place

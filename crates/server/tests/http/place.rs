@@ -78,6 +78,7 @@ impl Place {
             clock,
             version: "1.2.3",
             host: "here".into(),
+            queues: vec!["default".into(), "priority".into()],
         };
         let router = server::router(site);
         Place { engine, router, dir, database, _scratch: scratch, thread, runners: Vec::new() }
@@ -90,6 +91,7 @@ impl Place {
             clock: Arc::new(SystemClock::default()),
             version: "1.2.3",
             host: "here".into(),
+            queues: vec!["default".into(), "priority".into()],
         }
     }
 
@@ -104,7 +106,8 @@ impl Place {
         worker::register_builtin(&mut registry);
         add(&mut registry);
         let queues = vec!["default".into(), "priority".into()];
-        let config = RunnerConfig { host: "worker1".into(), queues, concurrency: 16 };
+        let config =
+            RunnerConfig { host: "worker1".into(), queues, concurrency: 16, ..RunnerConfig::default() };
         self.runners.push(Runner::start(self.engine.clone(), registry, config).await.unwrap());
     }
 

@@ -45,7 +45,7 @@ async fn attempts_and_children_are_told() {
     let mut place = Place::open();
     place
         .work(|registry| {
-            registry.job("endless", endless);
+            registry.raw("endless", endless);
         })
         .await;
     let made = place

@@ -18,7 +18,7 @@ pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
     let mut local = rig.join("latency", owner.is_some())?;
     let (started, mut starts) = mpsc::unbounded_channel();
     let mut registry = Registry::default();
-    registry.job("noop", move |_: Claim| {
+    registry.raw("noop", move |_: Claim| {
         let _ = started.send(Stopwatch::start());
         std::future::ready(Outcome::Complete { response: None })
     });

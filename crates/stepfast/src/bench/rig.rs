@@ -133,7 +133,7 @@ pub fn counting() -> (Registry, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let mine = count.clone();
     let mut registry = Registry::default();
-    registry.job("noop", move |_: Claim| {
+    registry.raw("noop", move |_: Claim| {
         mine.fetch_add(1, Ordering::Relaxed);
         std::future::ready(Outcome::Complete { response: None })
     });

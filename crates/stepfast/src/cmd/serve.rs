@@ -67,6 +67,7 @@ impl Running {
             clock: Arc::new(SystemClock::default()),
             version: env!("CARGO_PKG_VERSION"),
             host: settings.engine.host.to_string(),
+            queues: settings.engine.known_queues(),
         };
         let (close, closed) = oneshot::channel::<()>();
         let site = tokio::spawn(server::serve(listener, site, async {

@@ -6,10 +6,10 @@ pub use nouns::{Filter, StepRow, Totals};
 
 use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
 use crate::sql::{Param, Sql};
-use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, STEP_COLUMNS};
+use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
 use crate::{AuditEntry, EventRow, Result, StoreError, params, reads, rows, settings};
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, GroupStatus, NodeId, SessionId, SessionOffer, StepId, Timestamp,
+    Block, BlockId, Breaker, DispatchGroup, GroupStatus, LogLine, NodeId, SessionId, StepId, Timestamp,
     limits,
 };
 
@@ -113,26 +113,10 @@ impl Browse {
     }
 
     pub fn sessions(&self) -> Result<Vec<SessionRow>> {
-        let sql = "select id, node_id, host, queues, actions, capacity, started_at, lease_ends_at, ended_at from sessions
-                   where ended_at is null order by started_at, id limit 1000";
-        self.sql().rows(sql, params![], |r| {
-            let list = |i: usize| -> Result<Vec<model::Name>> {
-                Ok(serde_json::from_str(r.text(i)?).unwrap_or_default())
-            };
-            Ok(SessionRow {
-                id: SessionId::from_bytes(r.get(0)?),
-                node: NodeId::from_bytes(r.get(1)?),
-                offer: SessionOffer {
-                    host: rows::shared(r, 2)?,
-                    queues: list(3)?,
-                    actions: list(4)?,
-                    capacity: r.get::<i64>(5)?.unsigned_abs() as usize,
-                },
-                started_at: Timestamp(r.get(6)?),
-                lease_ends_at: Timestamp(r.get(7)?),
-                ended_at: rows::time(r, 8)?,
-            })
-        })
+        let sql = format!(
+            "select {SESSION_COLUMNS} from sessions where ended_at is null order by started_at, id limit 1000"
+        );
+        self.sql().rows(&sql, params![], rows::session)
     }
 
     pub fn ticks(&self, dispatch_group: Option<&str>, limit: usize) -> Result<Vec<Tick>> {
@@ -160,6 +144,14 @@ impl Browse {
                 left_over: count(9)?,
                 phases: serde_json::from_str(r.text(10)?).unwrap_or_default(),
             })
+        })
+    }
+
+    /// What a step's runs said, oldest first.
+    pub fn log(&self, step: StepId) -> Result<Vec<(u32, LogLine)>> {
+        let sql = "select attempt, at, text from step_logs where step_id = $1 order by attempt, n";
+        self.sql().rows(sql, params![step], |r| {
+            Ok((r.get(0)?, LogLine { at: Timestamp(r.get(1)?), text: r.get(2)? }))
         })
     }
 

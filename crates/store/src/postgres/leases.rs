@@ -129,7 +129,8 @@ fn bury(sql: &dyn Sql, node: &NodeRow, now: Timestamp) -> Result<()> {
     for (id, dead) in others {
         if dead {
             sql.execute("update nodes set ended_at = $2 where id = $1", params![id, now])?;
-            let sessions = "update sessions set ended_at = $2 where node_id = $1 and ended_at is null";
+            let sessions =
+                "update sessions set ended_at = $2 where node_id = $1 and ended_at is null and remote = 0";
             sql.execute(sessions, params![id, now])?;
         }
     }

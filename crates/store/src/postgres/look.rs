@@ -116,6 +116,7 @@ fn session(row: &Row) -> Result<SessionRow> {
         queues: json(row, 4, "sessions", "queues")?,
         actions: json(row, 7, "sessions", "actions")?,
         capacity: row.get::<i64>(6)?.unsigned_abs() as usize,
+        remote: false,
     };
     Ok(SessionRow {
         id: SessionId::from_bytes(row.get(1)?),

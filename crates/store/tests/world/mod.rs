@@ -89,6 +89,7 @@ impl World {
                 queues: vec!["default".into(), "priority".into()],
                 actions: vec!["work".into()],
                 capacity: 100,
+                remote: false,
             };
             let lease_ends_at = now + limits::SESSION_LEASE;
             let node = batch.lease.node;
@@ -295,7 +296,8 @@ impl World {
         self.clock.advance(Duration::from_millis(1));
         self.board.now = self.now();
         let step = self.row(key);
-        let report = Report { session: self.session, step: step.id, attempt: step.attempt, outcome };
+        let report =
+            Report { session: self.session, step: step.id, attempt: step.attempt, outcome, log: Vec::new() };
         let children = step.child_block.and_then(|b| self.board.block(b));
         let Answer::Applied(effects) = worker::decide(step, children, &report, self.board.now) else {
             panic!("{key} is late")

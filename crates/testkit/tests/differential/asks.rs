@@ -146,5 +146,5 @@ fn report(side: &Side, told: &Told) -> Report {
         other => other,
     };
     let Held { session, step, attempt } = told.held;
-    Report { session: side.session(session), step: side.step(step), attempt, outcome }
+    Report { session: side.session(session), step: side.step(step), attempt, outcome, log: Vec::new() }
 }

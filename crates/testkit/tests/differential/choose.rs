@@ -177,6 +177,7 @@ impl World {
             queues: some(dice, &QUEUES[..3]),
             actions: some(dice, offered),
             capacity: dice.between(1, 8),
+            remote: false,
         }
     }
 

@@ -252,6 +252,7 @@ impl Pair {
             queues: all(&QUEUES),
             actions: all(&ACTIONS),
             capacity: 1_000,
+            remote: false,
         };
         self.both(Op::Join(offer));
         let session = self.world.sessions.len() - 1;

@@ -1,0 +1,158 @@
+//! Workers in other processes: claim, heartbeat, report, leave.
+
+use crate::app::App;
+use crate::convert::worker::{self as convert, held, held_views};
+use crate::error::ApiError;
+use crate::extract::Posted;
+use axum::Json;
+use axum::extract::State;
+use engine::{EngineError, ReportAnswer};
+use model::{Report, SessionId, SessionOffer, limits};
+use std::sync::Arc;
+use std::time::Duration;
+use wire::{
+    ClaimBody, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, ReportAnswerView, ReportBody,
+    ReportedView,
+};
+
+/// The longest a call waits for work: shorter than a lease, so that a caller who waits has been heard of.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Reports in one call.
+const REPORTS_MAX: usize = 1_000;
+
+const _: () = assert!(WAIT_MAX.as_secs() < limits::SESSION_LEASE.as_secs());
+
+fn lease_ms() -> u64 {
+    limits::SESSION_LEASE.as_millis() as u64
+}
+
+fn session(text: &str) -> Result<SessionId, ApiError> {
+    text.parse().map_err(|_| {
+        ApiError::fault("session", format!("`{text}` is not a session"), "send what `claim` gave")
+    })
+}
+
+pub async fn claim(
+    State(app): State<Arc<App>>,
+    Posted(body): Posted<ClaimBody>,
+) -> Result<Json<ClaimedPage>, ApiError> {
+    let engine = &app.site.engine;
+    let seat = match &body.session {
+        Some(text) => app.seats.find(engine, session(text)?).await?,
+        None => app.seats.join(engine, offer(&app, &body)?).await?,
+    };
+    let mut lost = Vec::new();
+    if let Some(named) = &body.held {
+        lost = beat(&app, seat.session, body.received, named).await?;
+    }
+    let wait = Duration::from_millis(body.wait_ms.unwrap_or(0)).min(WAIT_MAX);
+    let given = match seat.next(body.received, wait).await {
+        Ok(given) => given,
+        Err(gone) => {
+            app.seats.leave(seat.session);
+            return Err(gone.into());
+        }
+    };
+    let claims = given.claims.into_iter().map(convert::claim_view).collect();
+    let session = seat.session.to_string();
+    Ok(Json(ClaimedPage { session, number: given.number, lease_ms: lease_ms(), claims, lost }))
+}
+
+fn offer(app: &App, body: &ClaimBody) -> Result<SessionOffer, ApiError> {
+    let bounded = |field: &str, names: &[String]| {
+        let long = names.iter().find(|name| name.is_empty() || name.len() > limits::NAME_BYTES_MAX);
+        match long {
+            _ if names.len() > limits::SESSION_NAMES_MAX => {
+                let max = limits::SESSION_NAMES_MAX;
+                Err(ApiError::fault(
+                    field,
+                    format!("has {} names", names.len()),
+                    format!("send at most {max}"),
+                ))
+            }
+            Some(name) => {
+                let problem = format!("a name has {} bytes", name.len());
+                Err(ApiError::fault(field, problem, format!("send 1 to {}", limits::NAME_BYTES_MAX)))
+            }
+            None => Ok(()),
+        }
+    };
+    if body.actions.is_empty() {
+        let fix = "name the actions this worker runs";
+        return Err(ApiError::fault("actions", "is empty", fix));
+    }
+    bounded("actions", &body.actions)?;
+    bounded("queues", &body.queues)?;
+    bounded("host", body.host.as_slice())?;
+    let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
+    let queues = if body.queues.is_empty() { app.site.queues.clone() } else { names(&body.queues) };
+    Ok(SessionOffer {
+        host: body.host.as_deref().unwrap_or("worker").into(),
+        queues,
+        actions: names(&body.actions),
+        capacity: body.capacity.unwrap_or(1).clamp(1, limits::SESSION_CAPACITY_MAX),
+        remote: true,
+    })
+}
+
+async fn beat(app: &App, session: SessionId, received: u64, named: &[Held]) -> Result<Vec<Held>, ApiError> {
+    let answer = app.site.engine.heartbeat(session, received, held(named)?).await;
+    if let Err(EngineError::NoSession) = answer {
+        app.seats.leave(session);
+    }
+    Ok(held_views(answer?))
+}
+
+pub async fn heartbeat(
+    State(app): State<Arc<App>>,
+    Posted(body): Posted<HeartbeatBody>,
+) -> Result<Json<HeartbeatView>, ApiError> {
+    let seat = app.seats.find(&app.site.engine, session(&body.session)?).await?;
+    let lost = beat(&app, seat.session, body.received, &body.held).await?;
+    Ok(Json(HeartbeatView { lease_ms: lease_ms(), lost }))
+}
+
+pub async fn report(
+    State(app): State<Arc<App>>,
+    Posted(body): Posted<ReportBody>,
+) -> Result<Json<ReportedView>, ApiError> {
+    let session = session(&body.session)?;
+    if body.reports.len() > REPORTS_MAX {
+        let problem = format!("has {} items", body.reports.len());
+        return Err(ApiError::fault("reports", problem, format!("send at most {REPORTS_MAX} at once")));
+    }
+    let now = app.now();
+    let read: Vec<Result<Report, String>> =
+        body.reports.iter().map(|item| convert::report(item.get(), session, now)).collect();
+    let good: Vec<Report> = read.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
+    let mut applied = match good.is_empty() {
+        true => Vec::new(),
+        false => app.site.engine.report(good).await?,
+    }
+    .into_iter();
+    let answers = read.into_iter().map(|item| match item {
+        Err(problem) => ReportAnswerView { answer: "refused".into(), detail: Some(problem) },
+        Ok(_) => match applied.next() {
+            Some(ReportAnswer::Applied) => ReportAnswerView { answer: "applied".into(), detail: None },
+            _ => {
+                let detail = "this run had lost its step; it is on record and changes nothing";
+                ReportAnswerView { answer: "late".into(), detail: Some(detail.into()) }
+            }
+        },
+    });
+    Ok(Json(ReportedView { answers: answers.collect() }))
+}
+
+pub async fn leave(
+    State(app): State<Arc<App>>,
+    Posted(body): Posted<LeaveBody>,
+) -> Result<Json<HeartbeatView>, ApiError> {
+    let session = session(&body.session)?;
+    if body.give_back {
+        app.site.engine.end_session(session).await?;
+        app.seats.leave(session);
+    } else {
+        app.site.engine.pause_session(session).await?;
+    }
+    Ok(Json(HeartbeatView { lease_ms: lease_ms(), lost: Vec::new() }))
+}

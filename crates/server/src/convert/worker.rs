@@ -1,0 +1,96 @@
+//! From the worker protocol to the engine's types and back.
+
+use super::raw;
+use crate::error::ApiError;
+use model::{
+    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Report, SessionId, StepId, Success, Timestamp,
+};
+use serde_json::value::RawValue;
+use std::str::FromStr;
+use std::time::Duration;
+use wire::{ClaimView, Held, LookView, ReportItem};
+
+pub fn claim_view(claim: Claim) -> ClaimView {
+    ClaimView {
+        step: claim.step.to_string(),
+        attempt: claim.attempt,
+        action: claim.action.to_string(),
+        queue: claim.queue.to_string(),
+        arguments: raw(&claim.arguments),
+        failed_attempts: claim.failed_attempts,
+        max_attempts: claim.max_attempts,
+        block_id: claim.place.map(|place| place.block.to_string()),
+        index: claim.place.map(|place| place.index),
+        look: claim
+            .look
+            .map(|look| LookView { at: look.at.to_string(), response: look.response.as_deref().map(raw) }),
+    }
+}
+
+pub fn held(named: &[Held]) -> Result<Vec<(StepId, u32)>, ApiError> {
+    let pair = |held: &Held| match held.step.parse() {
+        Ok(step) => Ok((step, held.attempt)),
+        Err(_) => Err(ApiError::fault(
+            "held.step",
+            format!("`{}` is not a step id", held.step),
+            "send it as claimed",
+        )),
+    };
+    named.iter().map(pair).collect()
+}
+
+pub fn held_views(pairs: Vec<(StepId, u32)>) -> Vec<Held> {
+    pairs.into_iter().map(|(step, attempt)| Held { step: step.to_string(), attempt }).collect()
+}
+
+/// One item of a report, or what is wrong with it.
+pub fn report(text: &str, session: SessionId, now: Timestamp) -> Result<Report, String> {
+    let mut item: ReportItem = serde_json::from_str(text).map_err(|problem| problem.to_string())?;
+    let step = word::<StepId>("step", &item.step)?;
+    let log = std::mem::take(&mut item.log).into_iter().map(|text| LogLine { at: now, text }).collect();
+    let attempt = item.attempt;
+    Ok(Report { session, step, attempt, outcome: outcome(item)?, log })
+}
+
+fn outcome(item: ReportItem) -> Result<Outcome, String> {
+    let after = item.after_ms.map(Duration::from_millis);
+    let response = item.response.as_deref().map(|raw: &RawValue| raw.get().to_string());
+    let why = || item.why.clone().unwrap_or_default();
+    let failure = item.message.clone().map(|message| Failure { message, trace: item.trace.clone() });
+    Ok(match item.outcome.as_str() {
+        "complete" if item.children.is_empty() => Outcome::Complete { response },
+        "complete" => {
+            let child = |raw: &Box<RawValue>| serde_json::from_str::<NewStep>(raw.get());
+            let children: Result<Vec<NewStep>, _> = item.children.iter().map(child).collect();
+            let success = item.success.as_deref().map(|text| word::<Success>("success", text)).transpose()?;
+            Outcome::Children {
+                response,
+                children: children.map_err(|problem| format!("children: {problem}"))?,
+                success: success.unwrap_or_default(),
+            }
+        }
+        "retry" => Outcome::Retry { after, failure },
+        "throttle" => Outcome::Throttle { after: after.ok_or("`throttle` needs `after_ms`")? },
+        "skip" => Outcome::Skip { why: why() },
+        "stop" => Outcome::Stop { why: why() },
+        "end" => Outcome::End { why: why() },
+        "resolved" => Outcome::Resolved { note: why() },
+        "fail" => Outcome::Fail {
+            failure: failure.ok_or("`fail` needs a `message`")?,
+            notify: item.notify.unwrap_or(true),
+        },
+        "look_again" => {
+            let at = item.at.as_deref().ok_or("`look_again` needs `at`: `verify N` or `confirm`")?;
+            Outcome::LookAgain { at: word::<LookAt>("at", at)?, response, after, failure }
+        }
+        other => {
+            return Err(format!(
+                "`{other}` is not an outcome; write complete, retry, throttle, skip, stop, end, fail, resolved or look_again"
+            ));
+        }
+    })
+}
+
+fn word<T: FromStr>(field: &str, text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{field}: `{text}` is not understood"))
+}

@@ -1,0 +1,83 @@
+//! Where sessions of other processes sit: each has its share of work waiting, and the last of it until it has arrived.
+
+use crate::error::ApiError;
+use engine::{Engine, EngineError, Handed, SessionHandle};
+use model::{Claim, SessionId, SessionOffer};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+pub struct Seat {
+    pub session: SessionId,
+    work: tokio::sync::Mutex<UnboundedReceiver<Handed>>,
+    /// What was last given to a call; it is given again when that did not arrive.
+    given: Mutex<Given>,
+}
+
+#[derive(Default, Clone)]
+pub struct Given {
+    pub number: u64,
+    pub claims: Vec<Claim>,
+}
+
+impl Seat {
+    fn new(SessionHandle { id, work }: SessionHandle) -> Seat {
+        Seat { session: id, work: tokio::sync::Mutex::new(work), given: Mutex::default() }
+    }
+
+    /// Work for someone who has received everything up to this number.
+    pub async fn next(&self, received: u64, wait: Duration) -> Result<Given, EngineError> {
+        let given = locked(&self.given).clone();
+        if given.number > received {
+            return Ok(given);
+        }
+        let waited = tokio::time::timeout(wait, async {
+            let mut work = self.work.lock().await;
+            let first = work.recv().await.ok_or(EngineError::NoSession)?;
+            let mut given = Given { number: first.number, claims: first.claims };
+            while let Ok(more) = work.try_recv() {
+                given.number = more.number;
+                given.claims.extend(more.claims);
+            }
+            // From here to the answer nothing waits: what is taken is remembered.
+            *locked(&self.given) = given.clone();
+            Ok(given)
+        });
+        waited.await.unwrap_or(Ok(Given { number: received.max(given.number), claims: Vec::new() }))
+    }
+}
+
+#[derive(Default)]
+pub struct Seats {
+    seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
+}
+
+impl Seats {
+    pub async fn join(&self, engine: &Engine, offer: SessionOffer) -> Result<Arc<Seat>, ApiError> {
+        Ok(self.take(engine.join(offer).await?))
+    }
+    /// The seat of a session; one that this server does not know may have sat at the one before it.
+    pub async fn find(&self, engine: &Engine, session: SessionId) -> Result<Arc<Seat>, ApiError> {
+        let known = locked(&self.seats).get(&session).cloned();
+        match known {
+            Some(seat) => Ok(seat),
+            None => Ok(self.take(engine.join_again(session).await?)),
+        }
+    }
+    pub fn leave(&self, session: SessionId) {
+        locked(&self.seats).remove(&session);
+    }
+    fn take(&self, handle: SessionHandle) -> Arc<Seat> {
+        let seat = Arc::new(Seat::new(handle));
+        let mut seats = locked(&self.seats);
+        // Sessions that the engine has given up have nobody at the other end any more.
+        seats.retain(|_, seat| seat.work.try_lock().map_or(true, |work| !work.is_closed()));
+        seats.insert(seat.session, seat.clone());
+        seat
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

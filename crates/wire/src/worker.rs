@@ -1,0 +1,150 @@
+//! What a worker in another process says and hears: claim, heartbeat, report, leave.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Ask for work. The first call leaves `session` out and is given one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClaimBody {
+    pub session: Option<String>,
+    /// The name of the machine, for people.
+    pub host: Option<String>,
+    /// Empty is every queue the server knows.
+    pub queues: Vec<String>,
+    pub actions: Vec<String>,
+    /// How many steps it runs at once.
+    pub capacity: Option<usize>,
+    /// The `number` of the last answer that arrived; what was lost on the way comes again.
+    pub received: u64,
+    /// How long to wait for work.
+    pub wait_ms: Option<u64>,
+    /// What it still works on. With it, the call is a heartbeat too.
+    pub held: Option<Vec<Held>>,
+}
+
+/// One run of one step, in the hands of a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    pub step: String,
+    pub attempt: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ClaimedPage {
+    pub session: String,
+    pub number: u64,
+    /// A session that is silent for longer loses what it holds.
+    pub lease_ms: u64,
+    pub claims: Vec<ClaimView>,
+    /// Of what was named as held: what is not this worker's any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<Held>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClaimView {
+    pub step: String,
+    pub attempt: u32,
+    pub action: String,
+    pub queue: String,
+    pub arguments: Box<RawValue>,
+    pub failed_attempts: u32,
+    pub max_attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// The work is done: `verify N` or `confirm`, with what it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<LookView>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LookView {
+    pub at: String,
+    pub response: Option<Box<RawValue>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeartbeatBody {
+    pub session: String,
+    #[serde(default)]
+    pub received: u64,
+    pub held: Vec<Held>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HeartbeatView {
+    pub lease_ms: u64,
+    pub lost: Vec<Held>,
+}
+
+/// What came of runs. Each item is answered on its own.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportBody {
+    pub session: String,
+    pub reports: Vec<Box<RawValue>>,
+}
+
+/// One item of a report.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportItem {
+    pub step: String,
+    pub attempt: u32,
+    /// `complete`, `retry`, `throttle`, `skip`, `stop`, `end`, `fail`, `resolved` or `look_again`.
+    pub outcome: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Box<RawValue>>,
+    /// With `complete`: steps of which this one is the parent, as for a create.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Box<RawValue>>,
+    /// When the children count as a success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_ms: Option<u64>,
+    /// With `retry`, `fail` and `look_again`: what went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// With `fail`: `false` tells nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<bool>,
+    /// With `skip`, `stop`, `end` and `resolved`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// With `look_again`: `verify N` or `confirm`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// Lines to keep with the step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ReportedView {
+    pub answers: Vec<ReportAnswerView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportAnswerView {
+    /// `applied`; `late`: the run had lost its step, which is on record and changes nothing; `refused`: see `detail`.
+    pub answer: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeaveBody {
+    pub session: String,
+    /// What is still held goes to others at no cost; without it the session only takes no more work.
+    #[serde(default)]
+    pub give_back: bool,
+}

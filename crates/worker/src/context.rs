@@ -1,0 +1,141 @@
+//! What a job knows of its run, and what it says on the way.
+
+use engine::Clock;
+use model::{Claim, Failure, LogLine, LookAt, NewStep, Outcome, StepId, Success, Timestamp, limits};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// One run of one step. Clones are the same run.
+#[derive(Clone)]
+pub struct Context {
+    run: Arc<Run>,
+}
+
+struct Run {
+    claim: Claim,
+    cancelled: watch::Receiver<bool>,
+    clock: Arc<dyn Clock>,
+    said: Mutex<Said>,
+}
+
+/// What travels with the report.
+#[derive(Default)]
+struct Said {
+    children: Vec<NewStep>,
+    success: Success,
+    /// The index of the children that were added last.
+    index: u32,
+    log: Log,
+}
+
+#[derive(Default)]
+struct Log {
+    lines: VecDeque<LogLine>,
+    bytes: usize,
+    left_out: usize,
+}
+
+impl Context {
+    pub fn new(claim: Claim, cancelled: watch::Receiver<bool>, clock: Arc<dyn Clock>) -> Context {
+        Context { run: Arc::new(Run { claim, cancelled, clock, said: Mutex::default() }) }
+    }
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.run.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn claim(&self) -> &Claim {
+        &self.run.claim
+    }
+    pub fn step(&self) -> StepId {
+        self.run.claim.step
+    }
+    /// One more with every run of the step: what is written elsewhere can be fenced with it.
+    pub fn attempt(&self) -> u32 {
+        self.run.claim.attempt
+    }
+    /// The time of the engine's clock.
+    pub fn now(&self) -> Timestamp {
+        self.run.clock.now()
+    }
+
+    /// The step was given to someone else, or is not wanted any more: whatever this run answers is not applied.
+    pub fn is_cancelled(&self) -> bool {
+        *self.run.cancelled.borrow()
+    }
+    /// Ready once it is cancelled. A job that goes on regardless is dropped a few seconds later.
+    pub async fn cancelled(&self) {
+        let mut cancelled = self.run.cancelled.clone();
+        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
+            // Whoever could cancel it is gone, and nobody will.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Steps of which this one is the parent. Those of one call run in parallel, and after those of the calls before; they begin
+    /// when the job has returned, and the step completes when they have.
+    pub fn children(&self, steps: impl IntoIterator<Item = NewStep>) -> &Context {
+        let mut said = self.said();
+        said.index += 1;
+        let index = said.index;
+        said.children.extend(steps.into_iter().map(|step| NewStep { index: Some(index), ..step }));
+        drop(said);
+        self
+    }
+    /// When its children count as a success.
+    pub fn success(&self, success: Success) -> &Context {
+        self.said().success = success;
+        self
+    }
+
+    /// Keep a line with the step. Of one run the last 64 KiB are kept.
+    pub fn log(&self, text: impl Into<String>) {
+        let line = LogLine { at: self.now(), text: text.into() };
+        self.said().log.push(line);
+    }
+    pub fn take_log(&self) -> Vec<LogLine> {
+        std::mem::take(&mut self.said().log).whole()
+    }
+
+    /// The outcome of a run whose work is done and must be looked at again. Children begin when a step has done its work, so they
+    /// cannot wait for that.
+    pub fn look_again(&self, at: LookAt, response: Option<String>, failure: Option<Failure>) -> Outcome {
+        if self.said().children.is_empty() {
+            return Outcome::LookAgain { at, response, after: None, failure };
+        }
+        let message =
+            "a job that has asked for children cannot be verified or confirmed later; let a child do that";
+        Outcome::Fail { failure: Failure { message: message.into(), trace: None }, notify: true }
+    }
+
+    /// The outcome of a run that succeeded, with the children it asked for.
+    pub fn completed(&self, response: Option<String>) -> Outcome {
+        let mut said = self.said();
+        match std::mem::take(&mut said.children) {
+            children if children.is_empty() => Outcome::Complete { response },
+            children => Outcome::Children { response, children, success: said.success },
+        }
+    }
+}
+
+impl Log {
+    fn push(&mut self, mut line: LogLine) {
+        let end = line.text.floor_char_boundary(limits::LOG_BYTES_MAX / 4);
+        line.text.truncate(end);
+        self.bytes += line.text.len();
+        self.lines.push_back(line);
+        while self.bytes > limits::LOG_BYTES_MAX
+            && let Some(first) = self.lines.pop_front()
+        {
+            self.bytes -= first.text.len();
+            self.left_out += 1;
+        }
+    }
+    fn whole(mut self) -> Vec<LogLine> {
+        if let (1.., Some(first)) = (self.left_out, self.lines.front()) {
+            let text = format!("… {} lines before this are left out", self.left_out);
+            self.lines.push_front(LogLine { at: first.at, text });
+        }
+        self.lines.into()
+    }
+}

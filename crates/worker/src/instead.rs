@@ -1,0 +1,55 @@
+//! What a job may ask for instead of completing, as an error that `return Err(…)` carries through any number of `?`.
+
+use crate::job::JobError;
+use model::{Failure, Outcome};
+use std::fmt;
+use std::time::Duration;
+
+/// Not an error, though it travels as one.
+#[derive(Debug)]
+pub struct Instead(pub Outcome);
+
+impl fmt::Display for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the job asks for {:?} instead of completing", self.0)
+    }
+}
+
+impl std::error::Error for Instead {}
+
+fn instead(outcome: Outcome) -> JobError {
+    JobError::new(Instead(outcome))
+}
+
+/// Again after so long, at the cost of an attempt.
+pub fn retry_after(wait: Duration) -> JobError {
+    instead(Outcome::Retry { after: Some(wait), failure: None })
+}
+/// Again after so long, at no cost: a rate limit, not an error.
+pub fn throttle_for(wait: Duration) -> JobError {
+    instead(Outcome::Throttle { after: wait })
+}
+/// Unnecessary; what comes after it goes on.
+pub fn skip(why: impl Into<String>) -> JobError {
+    instead(Outcome::Skip { why: why.into() })
+}
+/// Stopped on purpose; what comes after it is cancelled.
+pub fn stop(why: impl Into<String>) -> JobError {
+    instead(Outcome::Stop { why: why.into() })
+}
+/// Ended without failing or completing.
+pub fn end(why: impl Into<String>) -> JobError {
+    instead(Outcome::End { why: why.into() })
+}
+/// Failed for good, whatever attempts are left.
+pub fn fail(why: impl Into<String>) -> JobError {
+    instead(Outcome::Fail { failure: Failure { message: why.into(), trace: None }, notify: true })
+}
+/// Failed for good, and nobody is told.
+pub fn fail_quietly(why: impl Into<String>) -> JobError {
+    instead(Outcome::Fail { failure: Failure { message: why.into(), trace: None }, notify: false })
+}
+/// Completed with a note, and the resolvers of its block run.
+pub fn resolved(note: impl Into<String>) -> JobError {
+    instead(Outcome::Resolved { note: note.into() })
+}

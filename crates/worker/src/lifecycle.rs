@@ -1,0 +1,91 @@
+//! One run of one job, from the guards to the outcome: written once, for workers in this process and far away.
+//!
+//! Why    a job that is not verified or confirmed yet has done its work. It comes back to look, and neither guards nor `compute`
+//!        run again: a guard must not skip, and a retry must not repeat, what has happened.
+
+use crate::context::Context;
+use crate::instead::Instead;
+use crate::job::{Job, JobError, JobResult};
+use crate::policy;
+use model::{Failure, LookAt, Outcome};
+
+pub async fn run<J: Job>(job: &J, context: &Context) -> Outcome {
+    let mut done = None;
+    match steps(job, context, &mut done).await {
+        Ok(outcome) => outcome,
+        Err(error) => match error.downcast::<Instead>() {
+            Ok(Instead(outcome)) => outcome,
+            Err(error) => policy::judge(job, context, error, done).await,
+        },
+    }
+}
+
+/// What has been done so far and how it is to be looked at, for whoever has to deal with an error.
+pub struct Done {
+    pub at: LookAt,
+    pub response: Option<String>,
+}
+
+async fn steps<J: Job>(job: &J, context: &Context, done: &mut Option<Done>) -> JobResult<Outcome> {
+    let claim = context.claim();
+    let arguments: J::Arguments =
+        serde_json::from_str(&claim.arguments).map_err(|e| bad_arguments(context, &e))?;
+    let (at, output) = match &claim.look {
+        Some(look) => (Some(look.at), serde_json::from_str(look.response.as_deref().unwrap_or("null"))?),
+        None => match early(job, context, &arguments).await? {
+            Some(outcome) => return Ok(outcome),
+            None => (None, job.compute(context, &arguments).await?),
+        },
+    };
+    let response = Some(serde_json::to_string(&output)?);
+    let at = at.unwrap_or(LookAt::Verify(0));
+    *done = Some(Done { at, response: response.clone() });
+    let again = |at| Ok(context.look_again(at, response.clone(), None));
+    if let LookAt::Verify(denied) = at
+        && !job.double_check(context, &arguments, &output).await?
+    {
+        return again(LookAt::Verify(denied + 1));
+    }
+    *done = Some(Done { at: LookAt::Confirm, response: response.clone() });
+    if !job.confirm_or_retry(context, &arguments, &output).await? {
+        return again(LookAt::Confirm);
+    }
+    job.complete(context, &arguments, &output).await?;
+    Ok(context.completed(response))
+}
+
+/// The guards, the rate limit and the budget: what keeps a job from starting.
+async fn early<J: Job>(job: &J, context: &Context, arguments: &J::Arguments) -> JobResult<Option<Outcome>> {
+    let why = |guard: &str| format!("`{guard}` of `{}` said no", context.claim().action);
+    let failure = |message| Failure { message, trace: None };
+    if !job.start_or_stop(context, arguments).await? {
+        return Ok(Some(Outcome::Stop { why: why("start_or_stop") }));
+    }
+    if !job.start_or_fail(context, arguments).await? {
+        return Ok(Some(Outcome::Fail { failure: failure(why("start_or_fail")), notify: true }));
+    }
+    if !job.start_or_skip(context, arguments).await? {
+        return Ok(Some(Outcome::Skip { why: why("start_or_skip") }));
+    }
+    if !job.start_or_retry(context, arguments).await? {
+        return Ok(Some(Outcome::Retry { after: None, failure: Some(failure(why("start_or_retry"))) }));
+    }
+    if let Some(after) = job.throttle(context, arguments).await? {
+        return Ok(Some(Outcome::Throttle { after }));
+    }
+    let claim = context.claim();
+    if claim.failed_attempts >= claim.max_attempts {
+        let message = format!("all {} attempts are used up", claim.max_attempts);
+        return Ok(Some(Outcome::Fail { failure: failure(message), notify: true }));
+    }
+    Ok(None)
+}
+
+/// No later attempt would read them better.
+fn bad_arguments(context: &Context, problem: &serde_json::Error) -> JobError {
+    let message = format!(
+        "`{}` does not understand its arguments: {problem}; correct them and retry the step",
+        context.claim().action
+    );
+    crate::instead::fail(message)
+}

@@ -1,0 +1,71 @@
+//! The way from a runner to the engine: in this process, or over HTTP.
+
+#[cfg(feature = "remote")]
+use crate::remote::Remote;
+use engine::{Engine, EngineError, ReportAnswer, SessionHandle};
+use model::{Report, SessionId, SessionOffer, StepId};
+
+#[derive(Clone)]
+pub enum Link {
+    Engine(Engine),
+    #[cfg(feature = "remote")]
+    Remote(Remote),
+}
+
+impl From<Engine> for Link {
+    fn from(engine: Engine) -> Link {
+        Link::Engine(engine)
+    }
+}
+
+#[cfg(feature = "remote")]
+impl From<Remote> for Link {
+    fn from(remote: Remote) -> Link {
+        Link::Remote(remote)
+    }
+}
+
+type Result<T> = std::result::Result<T, EngineError>;
+
+impl Link {
+    pub async fn join(&self, offer: SessionOffer) -> Result<SessionHandle> {
+        match self {
+            Link::Engine(engine) => engine.join(offer).await,
+            #[cfg(feature = "remote")]
+            Link::Remote(remote) => remote.join(offer).await,
+        }
+    }
+    pub async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>> {
+        match self {
+            Link::Engine(engine) => engine.report(reports).await,
+            #[cfg(feature = "remote")]
+            Link::Remote(remote) => remote.report(reports).await,
+        }
+    }
+    pub async fn heartbeat(
+        &self,
+        session: SessionId,
+        received: u64,
+        held: Vec<(StepId, u32)>,
+    ) -> Result<Vec<(StepId, u32)>> {
+        match self {
+            Link::Engine(engine) => engine.heartbeat(session, received, held).await,
+            #[cfg(feature = "remote")]
+            Link::Remote(remote) => remote.heartbeat(session, received, held).await,
+        }
+    }
+    pub async fn pause_session(&self, session: SessionId) -> Result<()> {
+        match self {
+            Link::Engine(engine) => engine.pause_session(session).await,
+            #[cfg(feature = "remote")]
+            Link::Remote(remote) => remote.leave(session, false).await,
+        }
+    }
+    pub async fn end_session(&self, session: SessionId) -> Result<()> {
+        match self {
+            Link::Engine(engine) => engine.end_session(session).await,
+            #[cfg(feature = "remote")]
+            Link::Remote(remote) => remote.leave(session, true).await,
+        }
+    }
+}

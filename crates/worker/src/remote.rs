@@ -1,0 +1,255 @@
+//! A server as seen by a worker in another process: the worker protocol over HTTP.
+//!
+//! Why    a server that is away for a minute loses nothing: every call says so, and whoever called decides whether to ask again.
+
+use engine::{EngineError, Handed, ReportAnswer, SessionHandle, StoreError};
+use model::{Claim, Failure, Fault, Look, NewStep, Outcome, Place, Report, SessionId, SessionOffer, StepId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use wire::{
+    ClaimBody, ClaimView, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, Problem, ReportBody,
+    ReportItem, ReportedView,
+};
+
+/// How long one call waits for work.
+const WAIT: Duration = Duration::from_secs(10);
+/// How long any call may take beyond that.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// After a server did not answer, doubled each time.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(2);
+
+type Result<T> = std::result::Result<T, EngineError>;
+
+#[derive(Clone)]
+pub struct Remote {
+    url: String,
+    key: Option<String>,
+    http: reqwest::Client,
+}
+
+impl Remote {
+    /// The server at this address, with an API key if it asks for one.
+    pub fn new(url: &str, key: Option<String>) -> std::result::Result<Remote, reqwest::Error> {
+        let http = reqwest::Client::builder().timeout(WAIT + PATIENCE).build()?;
+        Ok(Remote { url: url.trim_end_matches('/').into(), key, http })
+    }
+
+    async fn post<T: DeserializeOwned>(&self, call: &str, body: &impl Serialize) -> Result<T> {
+        let mut request = self.http.post(format!("{}/v1/worker/{call}", self.url)).json(body);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key);
+        }
+        let answer = request.send().await.map_err(|problem| down(&problem))?;
+        let status = answer.status();
+        let bytes = answer.bytes().await.map_err(|problem| down(&problem))?;
+        if status.is_success() {
+            return serde_json::from_slice(&bytes).map_err(|problem| down(&problem));
+        }
+        Err(match serde_json::from_slice::<Problem>(&bytes) {
+            Ok(problem) if problem.code == "no_session" => EngineError::NoSession,
+            Ok(problem) if status.as_u16() == 422 => EngineError::Invalid(faults(problem)),
+            Ok(problem) => EngineError::Unavailable(StoreError::Down(problem.detail)),
+            Err(_) => EngineError::Unavailable(StoreError::Down(format!("the server answered {status}"))),
+        })
+    }
+
+    pub async fn join(&self, offer: SessionOffer) -> Result<SessionHandle> {
+        let names = |names: &[model::Name]| names.iter().map(ToString::to_string).collect();
+        let body = ClaimBody {
+            host: Some(offer.host.to_string()),
+            queues: names(&offer.queues),
+            actions: names(&offer.actions),
+            capacity: Some(offer.capacity),
+            ..ClaimBody::default()
+        };
+        let first: ClaimedPage = self.post("claim", &body).await?;
+        let id: SessionId = first.session.parse().map_err(|_| strange("session", &first.session))?;
+        let (hand, work) = mpsc::unbounded_channel();
+        let remote = self.clone();
+        let body = ClaimBody {
+            session: Some(first.session.clone()),
+            wait_ms: Some(WAIT.as_millis() as u64),
+            ..ClaimBody::default()
+        };
+        tokio::spawn(async move { remote.ask_for_work(body, first, hand).await });
+        Ok(SessionHandle { id, work })
+    }
+
+    /// Until the session is over, or nobody wants its work any more.
+    async fn ask_for_work(
+        &self,
+        mut body: ClaimBody,
+        first: ClaimedPage,
+        hand: mpsc::UnboundedSender<Handed>,
+    ) {
+        let (mut page, mut pause) = (Ok(first), ASK_AGAIN);
+        loop {
+            match page {
+                Ok(ClaimedPage { number, claims, .. }) => {
+                    pause = ASK_AGAIN;
+                    let claims = claims.into_iter().filter_map(claim).collect::<Vec<_>>();
+                    if number > body.received && hand.send(Handed { number, claims }).is_err() {
+                        return;
+                    }
+                    body.received = number;
+                }
+                Err(EngineError::NoSession) => return,
+                Err(problem) => {
+                    tracing::warn!(target: "worker", %problem, "no work could be asked for");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(ASK_AGAIN_MAX);
+                }
+            }
+            page = tokio::select! {
+                () = hand.closed() => return,
+                page = self.post("claim", &body) => page,
+            };
+        }
+    }
+
+    pub async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>> {
+        let Some(session) = reports.first().map(|r| r.session) else { return Ok(Vec::new()) };
+        let mut answers = Vec::with_capacity(reports.len());
+        // A session that was joined anew may still have words of the one before.
+        for part in reports.chunk_by(|a, b| a.session == b.session) {
+            let session = part.first().map_or(session, |r| r.session).to_string();
+            let reports = part.iter().map(|r| to_raw_value(&item(r))).collect::<std::result::Result<_, _>>();
+            let body = ReportBody { session, reports: reports.map_err(|problem| down(&problem))? };
+            let told: ReportedView = self.post("report", &body).await?;
+            for answer in told.answers {
+                answers.push(match (answer.answer.as_str(), answer.detail) {
+                    ("applied", _) => ReportAnswer::Applied,
+                    ("late", _) => ReportAnswer::Late,
+                    (_, detail) => {
+                        let refused = StoreError::Unfit(detail.unwrap_or_default());
+                        return Err(EngineError::Unstorable(refused));
+                    }
+                });
+            }
+        }
+        Ok(answers)
+    }
+
+    pub async fn heartbeat(
+        &self,
+        session: SessionId,
+        received: u64,
+        held: Vec<(StepId, u32)>,
+    ) -> Result<Vec<(StepId, u32)>> {
+        let held = held.into_iter().map(|(step, attempt)| Held { step: step.to_string(), attempt }).collect();
+        let body = HeartbeatBody { session: session.to_string(), received, held };
+        let told: HeartbeatView = self.post("heartbeat", &body).await?;
+        Ok(told.lost.into_iter().filter_map(|held| Some((held.step.parse().ok()?, held.attempt))).collect())
+    }
+
+    pub async fn leave(&self, session: SessionId, give_back: bool) -> Result<()> {
+        let _: HeartbeatView =
+            self.post("leave", &LeaveBody { session: session.to_string(), give_back }).await?;
+        Ok(())
+    }
+}
+
+fn down(problem: &dyn std::error::Error) -> EngineError {
+    let cause = problem.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    EngineError::Unavailable(StoreError::Down(format!("{problem}{cause}")))
+}
+
+fn strange(field: &str, text: &str) -> EngineError {
+    EngineError::Unavailable(StoreError::Down(format!("the server sent a {field} that is none: {text}")))
+}
+
+fn faults(problem: Problem) -> Vec<Fault> {
+    let faults = problem.faults.into_iter();
+    faults.map(|f| Fault { field: f.field, problem: f.problem, fix: f.fix }).collect()
+}
+
+/// One that cannot be read is not run; the engine hears no more of it and gives it to another.
+fn claim(view: ClaimView) -> Option<Claim> {
+    let place = match (view.block_id, view.index) {
+        (Some(block), Some(index)) => Some(Place { block: block.parse().ok()?, index }),
+        _ => None,
+    };
+    let look = match view.look {
+        None => None,
+        Some(look) => {
+            let response = look.response.map(|raw| raw.get().into());
+            Some(Look { at: look.at.parse().ok()?, response })
+        }
+    };
+    Some(Claim {
+        step: view.step.parse().ok()?,
+        attempt: view.attempt,
+        action: view.action.into(),
+        queue: view.queue.into(),
+        arguments: view.arguments.get().into(),
+        failed_attempts: view.failed_attempts,
+        max_attempts: view.max_attempts,
+        place,
+        look,
+    })
+}
+
+fn item(report: &Report) -> ReportItem {
+    let said = ReportItem {
+        step: report.step.to_string(),
+        attempt: report.attempt,
+        log: report.log.iter().map(|line| line.text.clone()).collect(),
+        ..ReportItem::default()
+    };
+    let raw = |text: &Option<String>| text.as_deref().map(json);
+    let millis = |after: &Option<Duration>| after.map(|after| after.as_millis() as u64);
+    let word = |outcome: &str| outcome.to_string();
+    let (message, trace) = match &report.outcome {
+        Outcome::Retry { failure, .. } | Outcome::LookAgain { failure, .. } => told(failure.as_ref()),
+        Outcome::Fail { failure, .. } => told(Some(failure)),
+        _ => (None, None),
+    };
+    let said = ReportItem { message, trace, ..said };
+    match &report.outcome {
+        Outcome::Complete { response } => {
+            ReportItem { outcome: word("complete"), response: raw(response), ..said }
+        }
+        Outcome::Children { response, children, success } => ReportItem {
+            outcome: word("complete"),
+            response: raw(response),
+            children: children.iter().filter_map(|c: &NewStep| to_raw_value(c).ok()).collect(),
+            success: Some(success.to_string()),
+            ..said
+        },
+        Outcome::Retry { after, .. } => {
+            ReportItem { outcome: word("retry"), after_ms: millis(after), ..said }
+        }
+        Outcome::LookAgain { at, response, after, .. } => ReportItem {
+            outcome: word("look_again"),
+            at: Some(at.to_string()),
+            response: raw(response),
+            after_ms: millis(after),
+            ..said
+        },
+        Outcome::Throttle { after } => {
+            ReportItem { outcome: word("throttle"), after_ms: millis(&Some(*after)), ..said }
+        }
+        Outcome::Skip { why } => ReportItem { outcome: word("skip"), why: Some(why.clone()), ..said },
+        Outcome::End { why } => ReportItem { outcome: word("end"), why: Some(why.clone()), ..said },
+        Outcome::Stop { why } => ReportItem { outcome: word("stop"), why: Some(why.clone()), ..said },
+        Outcome::Resolved { note } => {
+            ReportItem { outcome: word("resolved"), why: Some(note.clone()), ..said }
+        }
+        Outcome::Fail { notify, .. } => ReportItem { outcome: word("fail"), notify: Some(*notify), ..said },
+    }
+}
+
+fn told(failure: Option<&Failure>) -> (Option<String>, Option<String>) {
+    failure.map_or((None, None), |f| (Some(f.message.clone()), f.trace.clone()))
+}
+
+/// A response is JSON; text that is none travels as a JSON string.
+fn json(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.into())
+        .or_else(|_| to_raw_value(text))
+        .unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
