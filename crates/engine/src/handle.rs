@@ -102,9 +102,9 @@ impl Engine {
         Ok(SessionHandle { id, work })
     }
     /// Go on with a session that this node, or one that has ended, knew; what it holds it keeps.
-    pub async fn join_again(&self, session: SessionId) -> Result<SessionHandle> {
+    pub async fn join_again(&self, session: SessionId, received: u64) -> Result<SessionHandle> {
         let (hand, work) = mpsc::unbounded_channel();
-        let id = self.ask(|reply| Request::JoinAgain { session, hand, reply }).await?;
+        let id = self.ask(|reply| Request::JoinAgain { session, received, hand, reply }).await?;
         Ok(SessionHandle { id, work })
     }
     pub async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>> {

@@ -103,6 +103,8 @@ pub enum Request {
     /// Go on with a session that this node, or one that has ended, knew.
     JoinAgain {
         session: SessionId,
+        /// The number of the last hand-out that it received; the next ones are higher.
+        received: u64,
         hand: mpsc::UnboundedSender<Handed>,
         reply: Reply<SessionId>,
     },

@@ -37,7 +37,7 @@ pub const SETTLE_ROUNDS_MAX: usize = 4 * NESTING_MAX as usize;
 /// Dispatch groups.
 pub const GROUPS_MAX: usize = 64;
 /// Attempts that may be lost with their worker before a step is stopped.
-pub const LOST_ATTEMPTS_MAX: u32 = 5;
+pub const LOST_ATTEMPTS_MAX: u32 = 2;
 /// Executions of a step including the first, unless it says otherwise.
 pub const ATTEMPTS_DEFAULT: u32 = 3;
 /// Highest number of executions one step may ask for.

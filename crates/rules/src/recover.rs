@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn a_lost_step_goes_back_until_its_limit() {
         assert_eq!(told_effect(&decide(&running("charge lost=0"), None).unwrap()), "lease_lost");
-        assert_eq!(told_effect(&decide(&running("charge lost=5"), None).unwrap()), "lost_too_often");
+        assert_eq!(told_effect(&decide(&running("charge lost=2"), None).unwrap()), "lost_too_often");
     }
 
     #[test]

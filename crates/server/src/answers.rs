@@ -76,6 +76,7 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
         why: why.iter().map(convert::why_sentence).collect(),
         attempts: browse.attempts(id)?.iter().map(convert::attempt_view).collect(),
         history: browse.history(id)?.iter().map(convert::event_view).collect(),
+        log: browse.log(id)?.iter().map(convert::log_view).collect(),
         children: children.as_ref().map(convert::children_view),
     }))
 }

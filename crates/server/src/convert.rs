@@ -3,7 +3,9 @@
 pub mod worker;
 
 use engine::{Created, Operated, Why};
-use model::{Block, Breaker, Counts, DispatchGroup, Fault, GroupStatus, State, StepId, Timestamp, limits};
+use model::{
+    Block, Breaker, Counts, DispatchGroup, Fault, GroupStatus, LogLine, State, StepId, Timestamp, limits,
+};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -122,6 +124,10 @@ pub fn attempt_view(attempt: &Attempt) -> wire::AttemptView {
         session: attempt.session.map(|s| s.to_string()),
         started_at: maybe(attempt.started_at),
     }
+}
+
+pub fn log_view((attempt, line): &(u32, LogLine)) -> wire::LogView {
+    wire::LogView { attempt: *attempt, at: instant(line.at), text: line.text.clone() }
 }
 
 pub fn event_view((at, event): &(Timestamp, EventRow)) -> wire::EventView {

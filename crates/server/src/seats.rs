@@ -58,11 +58,16 @@ impl Seats {
         Ok(self.take(engine.join(offer).await?))
     }
     /// The seat of a session; one that this server does not know may have sat at the one before it.
-    pub async fn find(&self, engine: &Engine, session: SessionId) -> Result<Arc<Seat>, ApiError> {
+    pub async fn find(
+        &self,
+        engine: &Engine,
+        session: SessionId,
+        received: u64,
+    ) -> Result<Arc<Seat>, ApiError> {
         let known = locked(&self.seats).get(&session).cloned();
         match known {
             Some(seat) => Ok(seat),
-            None => Ok(self.take(engine.join_again(session).await?)),
+            None => Ok(self.take(engine.join_again(session, received).await?)),
         }
     }
     pub fn leave(&self, session: SessionId) {

@@ -40,6 +40,8 @@ pub struct Common {
 pub enum Command {
     /// Run the engine, its workers and the HTTP server
     Serve(Serve),
+    /// Run the built-in actions for a server, in a process of their own
+    Worker(Worker),
     /// A live engine with sample work, to look around
     Demo(Demo),
     /// Create, list, show and move steps
@@ -86,6 +88,19 @@ pub struct Serve {
     /// Decide for no group while another node does (PostgreSQL)
     #[arg(long)]
     pub standby: bool,
+}
+
+#[derive(Args, Clone)]
+pub struct Worker {
+    /// Jobs that run at once
+    #[arg(long, default_value_t = 64)]
+    pub concurrency: usize,
+    /// Only these queues; all that the server knows when left out
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub queues: Vec<String>,
+    /// The API key, when the server asks for one
+    #[arg(long, env = "STEPFAST_KEY", hide_env_values = true)]
+    pub key: Option<String>,
 }
 
 #[derive(Args, Clone)]

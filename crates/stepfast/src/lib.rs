@@ -1,9 +1,12 @@
 //! Stepfast: multi-step work that must not be lost, doubled or forgotten. Embed the engine with this library.
 
 pub use engine::{Config, Engine, EngineError, EngineThread, Operation};
-pub use model::{Fault, NewStep, Outcome, State, StepId};
+pub use model::{Fault, LookAt, NewStep, Outcome, State, StepId, Success};
 pub use store::sqlite;
-pub use worker::{Registry, Runner, RunnerConfig, register_builtin};
+pub use worker::{
+    Context, Job, JobError, JobResult, Registry, Remote, Runner, RunnerConfig, Trial, Tried, end, fail,
+    fail_quietly, register_builtin, resolved, retry_after, skip, stop, throttle_for,
+};
 
 mod local;
 

@@ -34,7 +34,7 @@ pub use operate::{MoveView, OperateBody, OperatedView};
 pub use problem::{Fault, Problem, ReadyView};
 pub use retention::RetainedView;
 pub use step::{
-    AttemptView, ChildrenView, CreatedPage, CreatedView, EventView, StepPage, StepShow, StepView,
+    AttemptView, ChildrenView, CreatedPage, CreatedView, EventView, LogView, StepPage, StepShow, StepView,
 };
 pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{

@@ -122,7 +122,17 @@ pub struct StepShow {
     pub why: Vec<String>,
     pub attempts: Vec<AttemptView>,
     pub history: Vec<EventView>,
+    /// What its last runs said.
+    pub log: Vec<LogView>,
     pub children: Option<ChildrenView>,
+}
+
+/// Something a job said.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LogView {
+    pub attempt: u32,
+    pub at: String,
+    pub text: String,
 }
 
 // Read twice from the same text: serde's own flattening cannot carry raw JSON.
@@ -133,13 +143,14 @@ impl<'de> Deserialize<'de> for StepShow {
             why: Vec<String>,
             attempts: Vec<AttemptView>,
             history: Vec<EventView>,
+            log: Vec<LogView>,
             children: Option<ChildrenView>,
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let step = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        let Beside { why, attempts, history, children } =
+        let Beside { why, attempts, history, log, children } =
             serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        Ok(StepShow { step, why, attempts, history, children })
+        Ok(StepShow { step, why, attempts, history, log, children })
     }
 }
 

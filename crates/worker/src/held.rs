@@ -39,6 +39,10 @@ impl Held {
     pub fn begin(&mut self, step: StepId, attempt: u32, job: Option<Running>) {
         self.attempts.insert(step, (attempt, job));
     }
+    /// What is handed over twice is run once.
+    pub fn has(&self, step: StepId, attempt: u32) -> bool {
+        self.attempts.get(&step).is_some_and(|(a, _)| *a == attempt)
+    }
     /// The job has come to its end; what came of it is not stored yet.
     pub fn ended(&mut self, step: StepId, attempt: u32) {
         if let Some((a, job)) = self.attempts.get_mut(&step)

@@ -150,6 +150,9 @@ impl Desk {
     }
 
     fn begin(&mut self, claim: Claim) {
+        if self.held.has(claim.step, claim.attempt) {
+            return;
+        }
         debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
         let (session, step, attempt, done) = (self.session.id, claim.step, claim.attempt, self.done.clone());
         let (cancel, cancelled) = watch::channel(false);

@@ -12,6 +12,7 @@ pub fn run() -> Result<()> {
     nextest()?;
     postgres()?;
     faketime()?;
+    python()?;
     chromium()
 }
 
@@ -53,6 +54,11 @@ fn faketime() -> Result<()> {
         return Ok(());
     }
     apt("libfaketime", &["faketime"])
+}
+
+/// The example worker is in Python.
+fn python() -> Result<()> {
+    if on_path("python3") { Ok(()) } else { apt("Python (`python3`)", &["python3"]) }
 }
 
 /// Pages are tested in a real browser.

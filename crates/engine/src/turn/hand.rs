@@ -5,7 +5,7 @@ use super::refill::Commits;
 use super::sessions::Hold;
 use crate::request::{Handed, Reply};
 use crate::signal::Pulled;
-use model::{Claim, DispatchGroup, Name, Session, SessionId, SessionOffer, Step, Timestamp, limits};
+use model::{Claim, DispatchGroup, Name, Session, SessionId, SessionOffer, Step, StepId, Timestamp, limits};
 use rules::board::WindowKey;
 use rules::pick::{Gate, pick};
 use rules::settle::load_summary;
@@ -112,6 +112,29 @@ impl Node {
             self.give(turn, session, claims);
         }
         picked.capped
+    }
+
+    /// The same runs once more, to a session that does not know of them.
+    pub(super) fn hand_again(
+        &mut self,
+        turn: &mut Turn,
+        session: SessionId,
+        holds: Vec<(StepId, Hold)>,
+    ) -> Result<()> {
+        let mut claims = Pulled::new();
+        for (id, hold) in holds {
+            if self.owns(&hold.dispatch_group)
+                && self.bring(id)?
+                && let Some(step) = self.board.step(id)
+                && (step.session, step.attempt) == (Some(session), hold.attempt)
+            {
+                claims.push((hold.dispatch_group, claim_of(step)));
+            }
+        }
+        if !claims.is_empty() {
+            self.give(turn, session, claims);
+        }
+        Ok(())
     }
 
     /// Sessions of other nodes, as far as they ask for work in this turn.

@@ -32,8 +32,8 @@ impl Node {
                 self.sessions.join(id, offer, hand, now);
                 self.joined(turn, id, reply)
             }
-            Request::JoinAgain { session, hand, reply } => {
-                if self.sessions.join_again(session, hand, now) {
+            Request::JoinAgain { session, received, hand, reply } => {
+                if self.sessions.join_again(session, received, hand, now) {
                     return self.joined(turn, session, reply);
                 }
                 turn.acts.refuse(reply, EngineError::NoSession);
@@ -432,6 +432,9 @@ impl Node {
         };
         let revoked = held.iter().filter(|(id, attempt)| !still(id, *attempt)).copied();
         let revoked: Vec<(StepId, u32)> = revoked.collect();
+        // What a session had before it came back here may never have reached it.
+        let (unsure, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|(_, hold)| hold.number == 0);
+        self.hand_again(turn, session, unsure)?;
         let (own, abroad) = self.part(lost);
         for id in own {
             self.take_back(turn, session, id)?;

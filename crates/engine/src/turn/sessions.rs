@@ -95,7 +95,13 @@ impl Sessions {
     }
     /// A session comes back: to the node it knew, or to one that found what it had left. What it has lost meanwhile, its next
     /// heartbeat tells.
-    pub fn join_again(&mut self, id: SessionId, hand: mpsc::UnboundedSender<Handed>, now: Timestamp) -> bool {
+    pub fn join_again(
+        &mut self,
+        id: SessionId,
+        received: u64,
+        hand: mpsc::UnboundedSender<Handed>,
+        now: Timestamp,
+    ) -> bool {
         if let Some(live) = self.live.get_mut(&id) {
             live.hand = hand;
             live.session.lease_ends_at = now + limits::SESSION_LEASE;
@@ -103,6 +109,7 @@ impl Sessions {
         }
         let Some(left) = self.left.remove(&id) else { return false };
         self.join(id, left.row.offer, hand, now);
+        self.live.entry(id).and_modify(|live| live.handed = received);
         left.held.into_iter().for_each(|(step, hold)| self.gave(id, step, hold));
         true
     }

@@ -38,7 +38,7 @@ pub async fn claim(
 ) -> Result<Json<ClaimedPage>, ApiError> {
     let engine = &app.site.engine;
     let seat = match &body.session {
-        Some(text) => app.seats.find(engine, session(text)?).await?,
+        Some(text) => app.seats.find(engine, session(text)?, body.received).await?,
         None => app.seats.join(engine, offer(&app, &body)?).await?,
     };
     let mut lost = Vec::new();
@@ -107,7 +107,7 @@ pub async fn heartbeat(
     State(app): State<Arc<App>>,
     Posted(body): Posted<HeartbeatBody>,
 ) -> Result<Json<HeartbeatView>, ApiError> {
-    let seat = app.seats.find(&app.site.engine, session(&body.session)?).await?;
+    let seat = app.seats.find(&app.site.engine, session(&body.session)?, body.received).await?;
     let lost = beat(&app, seat.session, body.received, &body.held).await?;
     Ok(Json(HeartbeatView { lease_ms: lease_ms(), lost }))
 }

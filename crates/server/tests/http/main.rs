@@ -14,3 +14,4 @@ mod place;
 mod retention;
 mod serve;
 mod show;
+mod worker;

@@ -12,6 +12,7 @@ mod serve;
 mod steps;
 mod storage;
 mod ticks;
+mod worker;
 
 use crate::bench::{self, BenchArgs};
 use crate::cli::{Cli, Command};
@@ -33,6 +34,9 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         output::figures(&bench::run(args).await?, common.json);
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Worker(args) = command {
+        return worker::run(common.server.as_deref(), args).await;
+    }
     let settings = Settings::load(&common)?;
     let browse = || settings.database.browse();
     match command {
@@ -50,7 +54,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Archive(args) => retention::archive(&settings, &common, args).await,
         Command::Purge(args) => retention::purge(&settings, &common, args).await,
         Command::Backup(args) => storage::backup(&settings, &args, common.json),
-        Command::Bench(_) => unreachable!("it was run above"),
+        Command::Bench(_) | Command::Worker(_) => unreachable!("it was run above"),
     }
 }
 

@@ -1,0 +1,166 @@
+//! The worker protocol as a worker in another process speaks it.
+
+use crate::place::{Answer, Place};
+use serde_json::{Value, json};
+
+async fn call(place: &Place, call: &str, body: Value) -> Answer {
+    place.post(&format!("/v1/worker/{call}"), body.to_string()).await
+}
+
+/// A session for `work`, and what it is given.
+async fn claim(place: &Place, session: Option<&Value>, received: u64) -> Value {
+    let body = json!({"session": session, "actions": ["work"], "capacity": 2, "received": received, "wait_ms": 5000});
+    call(place, "claim", body).await.ok()
+}
+
+async fn report(place: &Place, session: &Value, items: Value) -> Value {
+    call(place, "report", json!({"session": session, "reports": items})).await.ok()["answers"].clone()
+}
+
+#[tokio::test]
+async fn a_worker_claims_runs_and_reports() {
+    let place = Place::open();
+    let ids = place.create(r#"[{"action": "work", "arguments": {"n": 7}}]"#).await;
+    let page = claim(&place, None, 0).await;
+    assert_eq!((&page["number"], &page["lease_ms"]), (&json!(1), &json!(15000)));
+    let given = &page["claims"][0];
+    assert_eq!(
+        (&given["step"], &given["attempt"], &given["arguments"]["n"]),
+        (&json!(ids[0]), &json!(1), &json!(7))
+    );
+    let item = json!([{"step": ids[0], "attempt": 1, "outcome": "complete", "response": {"n": 14}, "log": ["hello"]}]);
+    assert_eq!(report(&place, &page["session"], item.clone()).await, json!([{"answer": "applied"}]));
+    let step = place.step(&ids[0]).await;
+    assert_eq!((&step["state"], &step["response"]["n"]), (&json!("completed"), &json!(14)));
+    assert_eq!((&step["log"][0]["text"], &step["log"][0]["attempt"]), (&json!("hello"), &json!(1)));
+    let late = report(&place, &page["session"], item).await;
+    assert_eq!(late[0]["answer"], "late");
+    assert!(late[0]["detail"].as_str().unwrap().contains("on record"));
+    place.close().await;
+}
+
+#[tokio::test]
+async fn every_outcome_can_be_reported_and_each_item_is_answered_on_its_own() {
+    let place = Place::open();
+    let outcomes = json!([
+        {"outcome": "retry", "after_ms": 60000, "message": "busy"},
+        {"outcome": "throttle", "after_ms": 60000},
+        {"outcome": "skip", "why": "empty"},
+        {"outcome": "stop", "why": "closed"},
+        {"outcome": "end", "why": "enough"},
+        {"outcome": "fail", "message": "no", "trace": "there", "notify": false},
+        {"outcome": "resolved", "why": "mended"},
+        {"outcome": "look_again", "at": "verify 1", "response": 3, "after_ms": 60000},
+        {"outcome": "complete", "children": [{"action": "nobody"}]},
+        {"outcome": "done"},
+        {"outcome": "throttle"},
+        {"outcome": "complete", "respons": 1},
+    ]);
+    let outcomes = outcomes.as_array().unwrap();
+    let steps: Vec<Value> = outcomes.iter().map(|_| json!({"action": "work"})).collect();
+    place.create(&json!(steps).to_string()).await;
+    let body = json!({"actions": ["work"], "capacity": 100, "wait_ms": 5000});
+    let page = call(&place, "claim", body).await.ok();
+    let claims = page["claims"].as_array().unwrap();
+    assert_eq!(claims.len(), outcomes.len());
+    let items: Vec<Value> = claims
+        .iter()
+        .zip(outcomes)
+        .map(|(claim, outcome)| {
+            let mut item = outcome.clone();
+            item["step"] = claim["step"].clone();
+            item["attempt"] = claim["attempt"].clone();
+            item
+        })
+        .collect();
+    let answers = report(&place, &page["session"], json!(items)).await;
+    let mut states = Vec::new();
+    for (claim, answer) in claims.iter().zip(answers.as_array().unwrap()) {
+        let step = place.step(claim["step"].as_str().unwrap()).await;
+        states.push(format!("{} {}", answer["answer"].as_str().unwrap(), step["state"].as_str().unwrap()));
+    }
+    let expected = [
+        "applied pending",
+        "applied pending",
+        "applied skipped",
+        "applied stopped",
+        "applied skipped",
+        "applied failed",
+        "applied completed",
+        "applied pending",
+        "applied running",
+        "refused running",
+        "refused running",
+        "refused running",
+    ];
+    assert_eq!(states, expected);
+    assert!(answers[9]["detail"].as_str().unwrap().starts_with("`done` is not an outcome; write complete"));
+    assert_eq!(answers[10]["detail"], "`throttle` needs `after_ms`");
+    assert!(answers[11]["detail"].as_str().unwrap().contains("unknown field `respons`"));
+    place.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_was_lost_on_the_way_comes_again() {
+    let place = Place::open();
+    place.create(r#"[{"action": "work"}]"#).await;
+    let first = claim(&place, None, 0).await;
+    let again = claim(&place, Some(&first["session"]), 0).await;
+    assert_eq!(again["claims"], first["claims"]);
+    let beaten =
+        call(&place, "heartbeat", json!({"session": first["session"], "received": 0, "held": []})).await.ok();
+    assert_eq!(beaten["lost"], json!([]));
+    let id = first["claims"][0]["step"].as_str().unwrap();
+    assert_eq!(place.step(id).await["lost_attempts"], 0, "what did not arrive is not lost");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_tells_what_is_lost_and_loses_what_it_does_not_name() {
+    let place = Place::open();
+    let ids = place.create(r#"[{"action": "work"}, {"action": "work"}]"#).await;
+    let mut page = claim(&place, None, 0).await;
+    let mut claims = page["claims"].as_array().unwrap().clone();
+    while claims.len() < 2 {
+        page = claim(&place, Some(&page["session"]), page["number"].as_u64().unwrap()).await;
+        claims.extend(page["claims"].as_array().unwrap().clone());
+    }
+    let cancel =
+        place.post(&format!("/v1/steps/{}/cancel", ids[0]), json!({"why": "test"}).to_string()).await;
+    assert!(cancel.status.is_success(), "{}", cancel.text());
+    let named = json!([{"step": ids[0], "attempt": 1}]);
+    let body = json!({"session": page["session"], "received": page["number"], "held": named});
+    assert_eq!(call(&place, "heartbeat", body).await.ok()["lost"], named);
+    let step = place.step(&ids[1]).await;
+    assert_eq!(step["lost_attempts"], 1, "{step}");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn who_leaves_gives_back_at_no_cost() {
+    let place = Place::open();
+    let ids = place.create(r#"[{"action": "work"}]"#).await;
+    let page = claim(&place, None, 0).await;
+    call(&place, "leave", json!({"session": page["session"], "give_back": true})).await.ok();
+    let step = place.step(&ids[0]).await;
+    assert_eq!((&step["state"], &step["lost_attempts"]), (&json!("pending"), &json!(0)));
+    let gone = call(&place, "heartbeat", json!({"session": page["session"], "held": []})).await;
+    gone.refused(409, "no_session");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_says_nonsense_is_told_what_to_say() {
+    let place = Place::open();
+    let refused = |answer: Answer| answer.refused(422, "invalid_request")["faults"][0]["field"].clone();
+    assert_eq!(refused(call(&place, "claim", json!({})).await), "actions");
+    assert_eq!(refused(call(&place, "claim", json!({"actions": [""]})).await), "actions");
+    assert_eq!(refused(call(&place, "claim", json!({"session": "me", "actions": ["a"]})).await), "session");
+    let body =
+        json!({"session": "0199c0de-0000-7000-8000-000000000001", "held": [{"step": "x", "attempt": 1}]});
+    call(&place, "heartbeat", body).await.refused(409, "no_session");
+    let many: Vec<Value> = (0..1_001).map(|_| json!({})).collect();
+    let body = json!({"session": "0199c0de-0000-7000-8000-000000000001", "reports": many});
+    assert_eq!(refused(call(&place, "report", body).await), "reports");
+    place.close().await;
+}

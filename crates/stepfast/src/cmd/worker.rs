@@ -1,0 +1,38 @@
+//! `worker`: runs the built-in actions for a server, in a process of its own.
+
+use super::serve::wait_for_stop;
+use crate::cli::Worker;
+use crate::{Unavailable, host_name};
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+use std::time::Duration;
+use stepfast::{Registry, Remote, Runner, RunnerConfig, register_builtin};
+
+/// How long jobs may go on after a stop was asked for.
+const GRACE: Duration = Duration::from_secs(20);
+
+pub async fn run(server: Option<&str>, args: Worker) -> Result<ExitCode> {
+    let Some(url) = server else {
+        bail!(crate::Refused(
+            "a worker needs to know its server; write --server http://127.0.0.1:7837".into()
+        ));
+    };
+    let mut registry = Registry::new();
+    register_builtin(&mut registry);
+    let config = RunnerConfig {
+        host: host_name().into(),
+        queues: args.queues.iter().map(|queue| queue.as_str().into()).collect(),
+        concurrency: args.concurrency,
+        ..RunnerConfig::default()
+    };
+    let remote = Remote::new(url, args.key.clone())?;
+    let runner = match Runner::start(remote, registry, config).await {
+        Ok(runner) => runner,
+        Err(problem) => bail!(Unavailable(format!("the server at {url} gives no work: {problem}"))),
+    };
+    println!("working for {url}");
+    wait_for_stop().await;
+    eprintln!("stopping: jobs have {} s to finish, the rest is given back", GRACE.as_secs());
+    runner.stop(GRACE).await;
+    Ok(ExitCode::SUCCESS)
+}

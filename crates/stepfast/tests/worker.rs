@@ -1,0 +1,173 @@
+//! Workers in processes of their own, which die, stall and lose their server.
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod common;
+
+use common::{Home, Server, get, post, until};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A process that dies with the test.
+struct Process(Child);
+
+impl Process {
+    fn signal(&self, name: &str) {
+        let done =
+            Command::new("kill").args([&format!("-{name}"), &self.0.id().to_string()]).status().unwrap();
+        assert!(done.success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn python(server: &Server) -> Process {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/worker.py");
+    let mut command = Command::new("python3");
+    command.arg(script).arg(&server.url).stdout(Stdio::null()).stderr(Stdio::inherit());
+    Process(command.spawn().expect("python3 is there"))
+}
+
+/// The same server again: on the same port, as its workers know it.
+fn serve_on(home: &Home, port: &str) -> Server {
+    let mut command = home.command(&["serve", "--port", port, "--workers", "0"]);
+    command.env("RUST_LOG", "off");
+    Server::spawn(command)
+}
+
+fn port_of(server: &Server) -> String {
+    server.url.rsplit(':').next().unwrap().into()
+}
+
+/// Steps that each write one line of a file.
+fn record(server: &Server, file: &Path, lines: std::ops::Range<usize>) {
+    let steps: Vec<Value> = lines
+        .map(|n| json!({"action": "record", "arguments": {"file": file, "line": n.to_string()}}))
+        .collect();
+    let (status, answer) = post(&format!("{}/v1/steps", server.url), &json!({"steps": steps}));
+    assert_eq!(status, 201, "{answer}");
+}
+
+fn lines(file: &Path) -> usize {
+    std::fs::read_to_string(file).unwrap_or_default().lines().count()
+}
+
+fn effects(home: &Home) -> PathBuf {
+    home.dir.path().join("effects")
+}
+
+fn all_completed(home: &Home) -> bool {
+    home.states().iter().all(|state| state == "completed")
+}
+
+/// Every line once, and no step ran more often than `attempts` allows.
+fn done_once(home: &Home, n: usize, attempts: impl Fn(u64) -> bool) {
+    let text = std::fs::read_to_string(effects(home)).unwrap();
+    let mut seen: Vec<usize> = text.lines().map(|line| line.parse().unwrap()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (0..n).collect::<Vec<_>>());
+    for row in home.json(&["steps", "list", "--all", "--json"]) {
+        assert!(attempts(row["attempt"].as_u64().unwrap()), "{row}");
+    }
+    home.ok(&["check"]);
+}
+
+#[test]
+fn a_worker_keeps_what_it_holds_while_its_server_is_killed_twenty_times() {
+    let home = Home::new();
+    let mut server = home.serve(&["--workers", "0"]);
+    let port = port_of(&server);
+    let worker = python(&server);
+    const STEPS: usize = 420;
+    record(&server, &effects(&home), 0..STEPS);
+    for kill in 1..=20 {
+        until("some more is done", || lines(&effects(&home)) >= kill * 15);
+        server.kill();
+        server = serve_on(&home, &port);
+    }
+    until("everything is done", || lines(&effects(&home)) == STEPS && all_completed(&home));
+    done_once(&home, STEPS, |attempt| attempt == 1);
+    drop(worker);
+    server.stop();
+}
+
+#[test]
+fn what_killed_workers_held_is_run_by_the_next() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    const STEPS: usize = 420;
+    record(&server, &effects(&home), 0..STEPS);
+    for kill in 1..=20 {
+        let worker = python(&server);
+        until("some more is done", || lines(&effects(&home)) >= kill * 15);
+        drop(worker);
+    }
+    let worker = python(&server);
+    until("everything is done", || lines(&effects(&home)) == STEPS && all_completed(&home));
+    done_once(&home, STEPS, |attempt| attempt <= 3);
+    drop(worker);
+    server.stop();
+}
+
+#[test]
+fn a_worker_that_stood_still_beyond_its_lease_gives_one_result() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    let stalled = worker(&home, &server);
+    let (status, created) = post(
+        &format!("{}/v1/steps", server.url),
+        &json!({"steps": [{"action": "sleep", "arguments": {"ms": 300}}]}),
+    );
+    assert_eq!(status, 201, "{created}");
+    let url = format!("{}/v1/steps/{}", server.url, created["steps"][0]["id"].as_str().unwrap());
+    until("it runs", || get(&url).1["state"] == "running");
+    stalled.signal("STOP");
+    let other = worker(&home, &server);
+    until("another has done it", || get(&url).1["state"] == "completed");
+    stalled.signal("CONT");
+    until("the late result is on record", || get(&url).1["late_reports"] == 1);
+    let step = get(&url).1;
+    assert_eq!(
+        (&step["state"], &step["attempt"], &step["lost_attempts"]),
+        (&json!("completed"), &json!(2), &json!(1))
+    );
+    home.ok(&["check"]);
+    drop((stalled, other));
+    server.stop();
+}
+
+fn worker(home: &Home, server: &Server) -> Process {
+    let mut command = home.command(&["worker", "--concurrency", "4"]);
+    let mut child = command.env("STEPFAST_SERVER", &server.url).stdout(Stdio::piped()).spawn().unwrap();
+    let line = common::first_line(child.stdout.take().unwrap());
+    assert!(line.starts_with("working for http://"), "{line}");
+    Process(child)
+}
+
+#[test]
+fn a_worker_command_works_and_stops_in_good_order() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    let mut worker = worker(&home, &server);
+    let steps: Vec<Value> = (0..100).map(|n| json!({"action": "echo", "arguments": {"n": n}})).collect();
+    assert_eq!(post(&format!("{}/v1/steps", server.url), &json!({"steps": steps})).0, 201);
+    until("everything is done", || all_completed(&home));
+    worker.signal("TERM");
+    assert!(worker.0.wait().unwrap().success());
+    home.ok(&["check"]);
+    server.stop();
+}
+
+#[test]
+fn a_worker_without_a_server_says_what_is_missing() {
+    let home = Home::new();
+    let told = home.fails(3, &["worker"]);
+    assert!(told.contains("--server http://127.0.0.1:7837"), "{told}");
+    let told = home.fails(4, &["worker", "--server", "http://127.0.0.1:9"]);
+    assert!(told.contains("gives no work"), "{told}");
+}
