@@ -67,6 +67,10 @@ impl NewStep {
     pub fn of(action: &str) -> NewStep {
         NewStep { action: action.into(), ..NewStep::default() }
     }
+    /// With these arguments, as JSON.
+    pub fn with(self, arguments: &impl Serialize) -> Result<NewStep, serde_json::Error> {
+        Ok(NewStep { arguments: Some(serde_json::value::to_raw_value(arguments)?), ..self })
+    }
 }
 
 impl PartialEq for NewStep {

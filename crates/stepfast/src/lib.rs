@@ -1,5 +1,10 @@
 //! Stepfast: multi-step work that must not be lost, doubled or forgotten. Embed the engine with this library.
 
+/// What the README shows is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 pub use engine::{Config, Engine, EngineError, EngineThread, Operation};
 pub use model::{Fault, LookAt, NewStep, Outcome, State, StepId, Success};
 pub use store::sqlite;

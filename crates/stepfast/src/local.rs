@@ -1,11 +1,15 @@
 //! An engine in this process on a database: the smallest whole thing.
 
 use engine::{Config, Engine, EngineError, EngineThread};
+use model::{State, StepId};
 use std::sync::Arc;
 use std::time::Duration;
 use store::sqlite::Holder;
-use store::{Clock, Database, SystemClock};
+use store::{Clock, Database, StoreError, SystemClock};
 use worker::{Registry, Runner, RunnerConfig};
+
+/// How often a step that is waited for is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub struct LocalConfig {
     pub engine: Config,
@@ -33,6 +37,12 @@ pub struct Local {
 }
 
 impl Local {
+    /// On a database, as `sqlite:PATH` or `postgres://…`.
+    pub fn at(database: &str, config: LocalConfig) -> Result<Local, EngineError> {
+        let database: Database = database.parse().map_err(StoreError::Refused)?;
+        Local::open(&database, config)
+    }
+
     pub fn open(database: &Database, config: LocalConfig) -> Result<Local, EngineError> {
         let LocalConfig { mut engine, clock, doing, url } = config;
         let holder =
@@ -51,6 +61,20 @@ impl Local {
         let config = RunnerConfig { host, queues, concurrency, clock };
         self.runners.push(Runner::start(self.engine.clone(), registry, config).await?);
         Ok(())
+    }
+
+    /// Wait until a step has ended.
+    pub async fn ended(&self, step: StepId) -> Result<State, EngineError> {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            look.tick().await;
+            let row = self.engine.with_store(move |store| store.step(step)).await??;
+            match row {
+                None => return Err(EngineError::NoStep(step)),
+                Some(row) if row.state.is_terminal() => return Ok(row.state),
+                Some(_) => {}
+            }
+        }
     }
 
     /// Let jobs finish, give back the rest, and give the file free.

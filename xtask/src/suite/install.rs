@@ -12,7 +12,7 @@ pub fn run() -> Result<()> {
     nextest()?;
     postgres()?;
     faketime()?;
-    python()?;
+    tools()?;
     chromium()
 }
 
@@ -56,9 +56,14 @@ fn faketime() -> Result<()> {
     apt("libfaketime", &["faketime"])
 }
 
-/// The example worker is in Python.
-fn python() -> Result<()> {
-    if on_path("python3") { Ok(()) } else { apt("Python (`python3`)", &["python3"]) }
+/// The example worker is in Python, and documents show `curl`.
+fn tools() -> Result<()> {
+    for program in ["python3", "curl"] {
+        if !on_path(program) {
+            apt(program, &[program])?;
+        }
+    }
+    Ok(())
 }
 
 /// Pages are tested in a real browser.

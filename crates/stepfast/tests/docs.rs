@@ -1,0 +1,32 @@
+//! What the documents show is run as it stands there.
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod common;
+
+use common::Home;
+use std::process::Command;
+
+/// The shell blocks of a document, in order.
+fn shell_of(document: &str) -> String {
+    let blocks = document.split("```sh\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn the_lines_of_the_worker_protocol_run_as_they_stand() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    let script = shell_of(include_str!("../../../docs/worker-protocol.md"));
+    assert_eq!(script.matches("curl ").count(), 5);
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", &script]).env("STEPFAST_URL", &server.url).current_dir(home.dir.path());
+    let ran = shell.output().unwrap();
+    let said = common::text(&ran.stdout);
+    assert!(ran.status.success(), "{said}\n{}", common::text(&ran.stderr));
+    for part in ["\"name\": \"Ada\"", "\"lost\":[]", "{\"answers\":[{\"answer\":\"applied\"}]}"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert_eq!(home.states(), ["completed"]);
+    home.ok(&["check"]);
+    server.stop();
+}
