@@ -3,7 +3,7 @@
 use super::op::{Held, Op, Sketch, Told};
 use super::side::Side;
 use engine::{EngineError, Operation};
-use model::{Breaker, DispatchGroup, NewStep, Outcome, Report};
+use model::{Breaker, DispatchGroup, LogLine, NewStep, Outcome, Report, Timestamp};
 use std::pin::Pin;
 use store::Clock;
 
@@ -146,5 +146,7 @@ fn report(side: &Side, told: &Told) -> Report {
         other => other,
     };
     let Held { session, step, attempt } = told.held;
-    Report { session: side.session(session), step: side.step(step), attempt, outcome, log: Vec::new() }
+    let line = |n: u32| LogLine { at: Timestamp(n.into()), text: format!("line {n} of run {attempt}\0") };
+    let log = (0..attempt % 3).map(line).collect();
+    Report { session: side.session(session), step: side.step(step), attempt, outcome, log }
 }

@@ -5,7 +5,7 @@ use super::op::{Held, Listing, Op, Told};
 use super::side::Answer;
 use super::sketch::{self, ACTIONS, GROUPS, Known, QUEUES, TEXTS, span};
 use engine::Dispatch;
-use model::{Failure, Name, Outcome, SessionOffer, State, Success, Timestamp, limits};
+use model::{Failure, LookAt, Name, Outcome, SessionOffer, State, Success, Timestamp, limits};
 use rules::operator::Verb;
 use rules::settle::Mode;
 use std::time::Duration;
@@ -214,7 +214,13 @@ impl World {
         let failure = Failure { message: text(dice), trace: dice.maybe(300, text) };
         let response = dice.maybe(500, |d| (*d.one(&["{\"ok\":true}", "null", "\"\u{e9}\\u0000\""])).into());
         match dice.below(100) {
-            0..=44 => Outcome::Complete { response },
+            0..=39 => Outcome::Complete { response },
+            40..=44 => {
+                let at =
+                    *dice.one(&[LookAt::Verify(0), LookAt::Verify(1), LookAt::Verify(2), LookAt::Confirm]);
+                let after = dice.maybe(600, |d| span(d, Duration::ZERO, Duration::from_secs(20)));
+                Outcome::LookAgain { at, response, after, failure: dice.maybe(300, |_| failure) }
+            }
             45..=52 => {
                 let success = *dice.one(&[Success::All, Success::Majority, Success::BestEffort]);
                 Outcome::Children { response, children: Vec::new(), success }

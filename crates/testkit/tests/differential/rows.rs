@@ -9,20 +9,20 @@ const STEPS: &str = "id dispatch_group queue action priority kind block_id block
     parked throttled wake_at attempt failed_attempts lost_attempts polls max_attempts retry_delay retry_factor \
     retry_max_delay session_id host tick_id version created_at dispatched_at started_at completed_at arguments response \
     error_message error_stack_trace note step_key label relatable_type relatable_id superseded_by was_throttled \
-    was_notified late_reports";
+    was_notified late_reports look";
 const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_resolvers current_index resolver_index \
     cut_at resolver_cut_at wants_resolvers blame sweep_kind sweep_event sweep_above sweep_index sweep_id touched is_open \
     version";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 15] = [
+const TABLES: [(&str, &str, &str); 16] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
     ("blocks_archive", BLOCKS, "id"),
     ("nodes", "id host pid url version machine started_at seen_at ended_at limited_to standby", "id"),
     ("signals", "id dispatch_group node_id from_node_id body at answer answered_at", "id"),
-    ("sessions", "id node_id host queues actions capacity started_at lease_ends_at ended_at", "id"),
+    ("sessions", "id node_id host queues actions capacity started_at lease_ends_at ended_at remote", "id"),
     ("claims", "id session_id dispatch_group tick_id claimed_at parked pairs", "id"),
     (
         "dispatch_groups",
@@ -41,6 +41,7 @@ const TABLES: [(&str, &str, &str); 15] = [
         "step_id attempt at session_id host started_at outcome message",
         "step_id, attempt, at, outcome",
     ),
+    ("step_logs", "step_id attempt n at text", "step_id, attempt, n"),
     ("events", "at entity entity_id from_state event to_state attempt", "seq"),
     ("alerts", "entity entity_id reason severity message opened_at updated_at closed_at", "id"),
     ("audit", "at who verb target why before after", "id"),
