@@ -6,6 +6,7 @@ mod figures;
 mod growth;
 mod latency;
 mod limit;
+mod remote;
 mod rig;
 mod tree;
 
@@ -24,6 +25,8 @@ pub enum Workload {
     Enqueue,
     /// From an acknowledged create to the start of the job, on an idle engine.
     Latency,
+    /// Drain by a worker over loopback HTTP, beside the same in process.
+    Remote,
     /// A parent with n children, and 1,000 trees 50 deep.
     Tree,
     /// Drain with a million closed steps, and with a million waiting.
@@ -49,6 +52,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::Drain => drain::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Enqueue => enqueue::run(&rig, args.n.unwrap_or(50_000)).await,
         Workload::Latency => latency::run(&rig, args.n.unwrap_or(2_000)).await,
+        Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Growth => growth::run(&rig, args.n.unwrap_or(100_000), args.closed).await,
         Workload::Limit => {
