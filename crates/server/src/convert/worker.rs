@@ -60,8 +60,8 @@ fn outcome(item: ReportItem) -> Result<Outcome, String> {
     Ok(match item.outcome.as_str() {
         "complete" if item.children.is_empty() => Outcome::Complete { response },
         "complete" => {
-            let child = |raw: &Box<RawValue>| serde_json::from_str::<NewStep>(raw.get());
-            let children: Result<Vec<NewStep>, _> = item.children.iter().map(child).collect();
+            let children = item.children.iter().map(|raw| serde_json::from_str::<NewStep>(raw.get()));
+            let children: Result<Vec<NewStep>, _> = children.collect();
             let success = item.success.as_deref().map(|text| word::<Success>("success", text)).transpose()?;
             Outcome::Children {
                 response,

@@ -10,7 +10,7 @@ use axum::extract::State;
 use engine::EngineError;
 use maud::{Markup, html};
 use std::sync::Arc;
-use wire::{AttemptView, ChildrenView, EventView, StepShow, StepView};
+use wire::{AttemptView, ChildrenView, EventView, LogView, StepShow, StepView};
 
 pub async fn page(State(app): State<Arc<App>>, ThisStep(id): ThisStep) -> Result<Markup, ApiError> {
     let now = app.now();
@@ -51,6 +51,7 @@ pub fn render(shown: &StepShow) -> Markup {
         section { h2 { "Arguments" } pre { (step.arguments.get()) } }
         @if let Some(response) = &step.response { section { h2 { "Response" } pre { (response.get()) } } }
         @if !shown.attempts.is_empty() { (attempts(&shown.attempts)) }
+        @if !shown.log.is_empty() { (log(&shown.log)) }
         @if !shown.history.is_empty() { (history(&shown.history)) }
     }
 }
@@ -126,6 +127,22 @@ fn attempts(rows: &[AttemptView]) -> Markup {
                         span { b { "Attempt " (row.attempt) } " " (row.outcome.replace('_', " ")) }
                         span.aside { (clock(&row.at)) @if let Some(host) = &row.host { " on " (host) } }
                         @if let Some(message) = &row.message { span.error { (message) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn log(rows: &[LogView]) -> Markup {
+    html! {
+        section {
+            h2 { "What its runs said" }
+            ul.rows {
+                @for row in rows {
+                    li.attempt {
+                        span.mono { (row.text) }
+                        span.aside { (clock(&row.at)) ", attempt " (row.attempt) }
                     }
                 }
             }

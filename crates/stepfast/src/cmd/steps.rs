@@ -169,6 +169,8 @@ fn show(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
     if json {
         let mut value = serde_json::to_value(&view)?;
         value["why"] = serde_json::to_value(&why)?;
+        let log: Vec<_> = browse.log(id)?.iter().map(convert::log_view).collect();
+        value["log"] = serde_json::to_value(log)?;
         output::line(&value);
         return Ok(ExitCode::SUCCESS);
     }
@@ -185,6 +187,10 @@ fn show(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
             format!("attempt {}", attempt.attempt),
             attempt.outcome
         ));
+    }
+    for (attempt, line) in browse.log(id)? {
+        let at = output::time(Some(line.at));
+        output::text(format_args!("{:<18} {at} {}", format!("log {attempt}"), line.text));
     }
     if !row.step.state.is_terminal() {
         let head = if row.step.is_held() { "It is running:" } else { "It is not running because:" };
