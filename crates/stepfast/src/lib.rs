@@ -3,7 +3,8 @@
 pub use engine::{Config, Engine, EngineError, EngineThread, Operation};
 pub use model::{Fault, NewStep, Outcome, State, StepId};
 pub use store::sqlite;
-pub use worker::{Registry, Runner, RunnerConfig, register_builtin};
+pub use worker::{ExecAllow, HttpAllow, NoClient, register_builtin, register_exec, register_http};
+pub use worker::{Registry, Runner, RunnerConfig};
 
 mod local;
 

@@ -5,7 +5,9 @@ mod held;
 mod job;
 mod runner;
 
-pub use builtin::register_builtin;
+pub use builtin::{ExecAllow, register_builtin, register_exec};
+#[cfg(feature = "http")]
+pub use builtin::{HttpAllow, NoClient, register_http};
 pub use job::{Job, JobFuture, Registry};
 pub use model::{Claim, Failure, Outcome};
 pub use runner::{Runner, RunnerConfig};
