@@ -166,7 +166,8 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
         faults.extend(unknown(all, &actions::KEYS, "actions."));
         for (name, action) in all {
             let action = action.as_table().into_iter();
-            faults.extend(action.flat_map(|a| unknown(a, &actions::ACTION_KEYS, &format!("actions.{name}."))));
+            faults
+                .extend(action.flat_map(|a| unknown(a, &actions::ACTION_KEYS, &format!("actions.{name}."))));
         }
     }
     if !faults.is_empty() {
@@ -240,10 +241,13 @@ mod tests {
     fn what_the_actions_may_do_is_read_or_told() {
         let none = load("").unwrap().actions;
         assert_eq!(none.exec, ExecAllow::Nothing);
-        let some = load("[actions.http]\nallow = [\"10.0.0.0/8\"]\n[actions.exec]\nallow = \"any\"").unwrap().actions;
+        let some = load("[actions.http]\nallow = [\"10.0.0.0/8\"]\n[actions.exec]\nallow = \"any\"")
+            .unwrap()
+            .actions;
         assert_eq!(some.exec, ExecAllow::Any);
         assert!(some.http.check(None, "10.1.1.1".parse().unwrap(), Some(80)).is_ok());
-        let refused = load("[actions.http]\nallow = [\"10.0.0.1/8\", \"*\"]\n[actions.exec]\nallow = [\"convert\"]");
+        let refused =
+            load("[actions.http]\nallow = [\"10.0.0.1/8\", \"*\"]\n[actions.exec]\nallow = [\"convert\"]");
         let refused = refused.unwrap_err().to_string();
         for part in [
             "actions.http.allow: `10.0.0.1/8` is not the start of a network; write `10.0.0.0/8`",
@@ -257,7 +261,12 @@ mod tests {
         let unknown = load("[actions.http]\nalow = []\n[actions.htp]\n").unwrap_err().to_string();
         assert!(unknown.contains("actions.http.alow is not a setting; did you mean `allow`?"), "{unknown}");
         assert!(unknown.contains("actions.htp is not a setting; did you mean `http`?"), "{unknown}");
-        assert!(load("[actions.exec]\nallow = 3").unwrap_err().to_string().contains("is a list of texts, or one word"));
+        assert!(
+            load("[actions.exec]\nallow = 3")
+                .unwrap_err()
+                .to_string()
+                .contains("is a list of texts, or one word")
+        );
     }
 
     #[test]

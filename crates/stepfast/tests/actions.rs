@@ -15,7 +15,8 @@ fn configured(home: &Home, text: &str) {
 /// Create a step, wait for its end and give its row.
 fn ended(home: &Home, action: &str, arguments: &Value) -> Value {
     let made = home.ok(&["steps", "create", "--action", action, "--arguments", &arguments.to_string()]);
-    let row = || home.json(&["steps", "list", "--all", "--json"]).into_iter().find(|r| r["id"] == made.trim());
+    let row =
+        || home.json(&["steps", "list", "--all", "--json"]).into_iter().find(|r| r["id"] == made.trim());
     until("the step ends", || row().is_some_and(|r| r["completed_at"].is_string()));
     row().unwrap()
 }
@@ -26,7 +27,8 @@ fn answer_once(listener: TcpListener) -> std::thread::JoinHandle<String> {
         let (mut stream, _) = listener.accept().unwrap();
         let lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
         let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
-        let said = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{\"paid\":7}";
+        let said =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{\"paid\":7}";
         stream.write_all(said.as_bytes()).unwrap();
         head.join("\n")
     })
@@ -46,7 +48,11 @@ fn http_goes_where_the_configuration_says_and_past_the_proxies_of_the_environmen
     let asked = answer_once(listener);
     let row = ended(&home, "http", &serde_json::json!({"url": format!("http://127.0.0.1:{port}/pay")}));
     assert_eq!(row["state"], "completed", "{row}");
-    assert_eq!((&row["response"]["status"], &row["response"]["body"]["paid"]), (&200.into(), &7.into()), "{row}");
+    assert_eq!(
+        (&row["response"]["status"], &row["response"]["body"]["paid"]),
+        (&200.into(), &7.into()),
+        "{row}"
+    );
     let head = asked.join().unwrap();
     assert!(head.starts_with("GET /pay HTTP/1.1\n"), "{head}");
     assert!(head.contains(&format!("idempotency-key: {}", row["id"].as_str().unwrap())), "{head}");
@@ -65,12 +71,18 @@ fn exec_starts_what_the_configuration_names() {
     let server = home.serve(&[]);
     let row = ended(&home, "exec", &echo);
     assert_eq!(row["state"], "failed", "{row}");
-    assert!(row["error_message"].as_str().unwrap().contains("[actions.exec] allow = [\"/bin/echo\"]"), "{row}");
+    assert!(
+        row["error_message"].as_str().unwrap().contains("[actions.exec] allow = [\"/bin/echo\"]"),
+        "{row}"
+    );
     server.stop();
     configured(&home, "[actions.exec]\nallow = [\"/bin/echo\"]\n");
     let server = home.serve(&[]);
     let row = ended(&home, "exec", &echo);
-    assert_eq!((row["state"].as_str(), row["response"]["stdout"].as_str()), (Some("completed"), Some("hello\n")));
+    assert_eq!(
+        (row["state"].as_str(), row["response"]["stdout"].as_str()),
+        (Some("completed"), Some("hello\n"))
+    );
     home.ok(&["check"]);
     server.stop();
 }

@@ -66,7 +66,8 @@ impl ExecAllow {
 
 /// From the root, and without `..`.
 fn is_whole(path: &Path) -> bool {
-    path.is_absolute() && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+    path.is_absolute()
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }
 
 #[cfg(test)]
@@ -77,7 +78,8 @@ mod tests {
     fn only_what_is_named_may_start_and_only_as_it_is_named() {
         let only = ExecAllow::only(&["/bin/true".into()]).unwrap();
         assert_eq!(only.check("/bin/true"), Ok(()));
-        for other in ["/bin/false", "/bin/true/", "/bin//true", "/bin/./true", "/bin/../bin/true", "true", ""] {
+        for other in ["/bin/false", "/bin/true/", "/bin//true", "/bin/./true", "/bin/../bin/true", "true", ""]
+        {
             assert!(only.check(other).is_err(), "{other}");
         }
     }

@@ -67,7 +67,12 @@ pub async fn run(claim: Claim, exec: Arc<Exec>) -> Outcome {
     };
     let mut pipes = Pipes::new(group.pipes(), task.stdin.take());
     let left = watch(&mut group, &mut pipes, &task).await;
-    decide(&task, left, &String::from_utf8_lossy(&pipes.written_out), &String::from_utf8_lossy(&pipes.written_err))
+    decide(
+        &task,
+        left,
+        &String::from_utf8_lossy(&pipes.written_out),
+        &String::from_utf8_lossy(&pipes.written_err),
+    )
 }
 
 /// Until the program has ended, by itself or because it had to. Then nothing of its group is left.
@@ -142,7 +147,9 @@ fn decide(task: &Task, left: Left, stdout: &str, stderr: &str) -> Outcome {
 fn not_started(task: &Task, problem: &Error) -> Outcome {
     let message = format!("`{}` cannot be started in `{}`: {problem}", task.program, task.cwd.display());
     match problem.kind() {
-        ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::ExecutableFileBusy => again(message, None),
+        ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::ExecutableFileBusy => {
+            again(message, None)
+        }
         _ if matches!(problem.raw_os_error(), Some(EMFILE | ENFILE)) => again(message, None),
         _ => failed(message),
     }

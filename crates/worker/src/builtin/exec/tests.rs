@@ -57,7 +57,11 @@ async fn the_way_a_program_ends_decides_how_its_step_ends() {
     let table = [
         ("echo out; echo err >&2", json!([]), r#"complete {"status":0,"stdout":"out\n","stderr":"err\n"}"#),
         ("exit 3", json!([]), "fail `/bin/sh` ended with status 3"),
-        ("echo out; echo no such order >&2; exit 3", json!([]), "fail `/bin/sh` ended with status 3: no such order"),
+        (
+            "echo out; echo no such order >&2; exit 3",
+            json!([]),
+            "fail `/bin/sh` ended with status 3: no such order",
+        ),
         ("echo only out; exit 1", json!([]), "fail `/bin/sh` ended with status 1: only out"),
         ("exit 75", json!([]), "retry `/bin/sh` ended with status 75"),
         ("exit 3", json!([2, 3]), "retry `/bin/sh` ended with status 3"),
@@ -123,7 +127,10 @@ async fn a_program_that_is_not_allowed_is_not_started() {
     let touch = json!({"argv": ["/usr/bin/touch", mark]});
     let only = ExecAllow::only(&["/bin/true".into()]).unwrap();
     let off = words(&run(claim(&touch), exec(ExecAllow::Nothing)).await);
-    assert!(off.starts_with("fail `exec` starts no programs here; an operator can allow this one with "), "{off}");
+    assert!(
+        off.starts_with("fail `exec` starts no programs here; an operator can allow this one with "),
+        "{off}"
+    );
     assert!(off.contains("[actions.exec] allow = [\"/usr/bin/touch\"]"), "{off}");
     let other = words(&run(claim(&touch), exec(only.clone())).await);
     assert!(other.starts_with("fail `/usr/bin/touch` is not among the programs `exec` may start"), "{other}");
@@ -155,7 +162,10 @@ async fn bad_arguments_are_told_all_at_once_with_what_to_write() {
         (json!({"argv": ["/bin/true"], "env": {"A=B": "1"}}), "env: \"A=B\" is no name"),
         (json!({"argv": ["/bin/true"], "cwd": "here"}), "cwd: write a whole path"),
         (json!({"argv": ["/bin/true"], "timeout_ms": 0}), "timeout_ms: write 1 to 86400000"),
-        (json!({"argv": ["/bin/true"], "max_output_bytes": 2_000_000}), "max_output_bytes: write at most 983040"),
+        (
+            json!({"argv": ["/bin/true"], "max_output_bytes": 2_000_000}),
+            "max_output_bytes: write at most 983040",
+        ),
         (json!({"argv": ["/bin/true"], "retry_on": [0]}), "retry_on: write statuses from 1 to 255"),
         (json!({"argv": vec!["a"; 1_001]}), "at most 1000 in all"),
     ];
@@ -174,7 +184,8 @@ async fn a_program_that_writes_without_end_is_killed() {
         let got = words(&outcome(arguments).await);
         assert!(got.starts_with("fail `/bin/sh` wrote more than 100000 bytes and was killed"), "{got}");
     }
-    let arguments = json!({"argv": ["/bin/sh", "-c", "printf 12345; printf 12345 >&2"], "max_output_bytes": 10});
+    let arguments =
+        json!({"argv": ["/bin/sh", "-c", "printf 12345; printf 12345 >&2"], "max_output_bytes": 10});
     assert!(words(&outcome(arguments).await).starts_with("complete "));
 }
 
@@ -226,7 +237,10 @@ async fn when_the_time_is_up_the_whole_family_is_killed_and_reaped() {
         assert_eq!(got, "retry `/bin/sh` did not end within 1500 ms and was killed");
         let number: i32 = said(held.started).await.parse().unwrap();
         assert_eq!(said(held.gone).await, "");
-        let reaped = waitid(WaitId::Pid(Pid::from_raw(number).unwrap()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        let reaped = waitid(
+            WaitId::Pid(Pid::from_raw(number).unwrap()),
+            WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+        );
         assert_eq!(reaped.err(), Some(rustix::io::Errno::CHILD), "no dead child is left behind");
     }
 }

@@ -93,13 +93,17 @@ impl Entry {
             return Ok(Entry { target: Target::Network(Network::only(address)), port: None });
         }
         if let Ok(place) = text.parse::<SocketAddr>() {
-            return Ok(Entry { target: Target::Network(Network::only(place.ip())), port: Some(place.port()) });
+            return Ok(Entry {
+                target: Target::Network(Network::only(place.ip())),
+                port: Some(place.port()),
+            });
         }
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) => (host, Some(port.parse().map_err(|_| unknown(text))?)),
             None => (text, None),
         };
-        if host.is_empty() || host.contains(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | '_'))) {
+        if host.is_empty() || host.contains(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | '_')))
+        {
             return Err(unknown(text));
         }
         // Names are compared as addresses write them: in lower case, and in ASCII.
@@ -115,7 +119,9 @@ fn plain(host: &str) -> String {
 }
 
 fn unknown(text: &str) -> String {
-    format!("`{text}` is no place; write `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:8080`, `host.name` or `host.name:8080`")
+    format!(
+        "`{text}` is no place; write `10.0.0.0/8`, `127.0.0.1:8080`, `[::1]:8080`, `host.name` or `host.name:8080`"
+    )
 }
 
 #[cfg(test)]
@@ -141,7 +147,8 @@ mod tests {
 
     #[test]
     fn an_entry_opens_exactly_what_it_names() {
-        let some = allow(&["10.0.0.0/8", "127.0.0.1:8080", "Inner.Example.", "[::1]:9", "dev.test:3000", "fd00::7"]);
+        let some =
+            allow(&["10.0.0.0/8", "127.0.0.1:8080", "Inner.Example.", "[::1]:9", "dev.test:3000", "fd00::7"]);
         assert!(goes(&some, "", "10.9.9.9", 1));
         assert!(!goes(&some, "", "172.16.0.1", 1));
         assert!(goes(&some, "", "127.0.0.1", 8080));
@@ -156,7 +163,10 @@ mod tests {
         assert!(goes(&some, "dev.test", "127.0.0.1", 3000));
         assert!(!goes(&some, "dev.test", "127.0.0.1", 3001));
         assert!(goes(&some, "", "fd00::7", 1));
-        assert!(some.check(None, "127.0.0.1".parse().unwrap(), None).is_err(), "no port meets no port's entry");
+        assert!(
+            some.check(None, "127.0.0.1".parse().unwrap(), None).is_err(),
+            "no port meets no port's entry"
+        );
         assert_eq!(some.ports().into_iter().collect::<Vec<_>>(), [9, 3000, 8080]);
     }
 

@@ -131,7 +131,10 @@ mod tests {
     #[test]
     fn a_body_is_json_if_it_is_json_and_otherwise_text() {
         let json = Some("application/json; charset=utf-8");
-        assert_eq!(told(json, b"{\"b\":1,\"a\":12345678901234567890123}"), "{\"b\":1,\"a\":12345678901234567890123}");
+        assert_eq!(
+            told(json, b"{\"b\":1,\"a\":12345678901234567890123}"),
+            "{\"b\":1,\"a\":12345678901234567890123}"
+        );
         assert_eq!(told(Some("application/problem+json"), b"[1]"), "[1]");
         assert_eq!(told(None, b"{}"), "{}");
         assert_eq!(told(None, b"hello"), "\"hello\"");

@@ -167,8 +167,7 @@ fn headers(given: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Header
                 }
             }
             Err(_) => faults.push(format!(
-                "headers: the value of `{shown}` has a line break, another control character or one beyond ASCII; \
-                 take it out"
+                "headers: the value of `{shown}` has a line break or another control character; take it out"
             )),
         }
     }

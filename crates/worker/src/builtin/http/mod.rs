@@ -43,8 +43,7 @@ pub async fn run(claim: Claim, http: Arc<Http>) -> Outcome {
         Ok(client) => client,
         Err(refused) => return not_allowed(&claim, &call, &refused),
     };
-    let mut request =
-        client.request(call.method.clone(), call.url.clone()).headers(call.headers.clone());
+    let mut request = client.request(call.method.clone(), call.url.clone()).headers(call.headers.clone());
     if let Some(body) = &call.body {
         request = request.body(body.clone());
     }
@@ -82,9 +81,7 @@ async fn take(call: &Call, mut response: Response, deadline: Instant) -> Outcome
             call.response_bytes_max,
             call::RESPONSE_BYTES_MAX
         )),
-        Ok(Ok(body)) => {
-            complete("http", &Answer::new(response.status().as_u16(), response.headers(), &body))
-        }
+        Ok(Ok(body)) => complete("http", &Answer::new(response.status().as_u16(), response.headers(), &body)),
     }
 }
 

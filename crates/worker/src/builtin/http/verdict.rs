@@ -48,7 +48,10 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(wait.clamp(WAIT_MIN, WAIT_MAX))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a date from outside means the time of day; nothing is decided by it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a date from outside means the time of day; nothing is decided by it"
+)]
 fn machine_time() -> SystemTime {
     SystemTime::now()
 }
@@ -108,8 +111,8 @@ mod tests {
         assert_eq!(asked("Mon, 16 Nov 2026 07:01:30 GMT", date), Some(90));
         assert_eq!(asked("Monday, 16-Nov-26 07:01:30 GMT", date), Some(90), "the old form is still allowed");
         assert_eq!(asked("Mon, 16 Nov 2026 06:00:00 GMT", date), Some(1), "a date that has passed");
-        assert_eq!(asked("Mon, 16 Nov 2126 07:00:00 GMT", date), Some(86_400));
-        assert_eq!(asked("Mon, 16 Nov 2126 07:00:00 GMT", None), Some(86_400));
+        assert_eq!(asked("Sat, 16 Nov 2126 07:00:00 GMT", date), Some(86_400));
+        assert_eq!(asked("Sat, 16 Nov 2126 07:00:00 GMT", None), Some(86_400));
         assert_eq!(asked("Thu, 01 Jan 1970 00:00:00 GMT", None), Some(1));
         for unreadable in ["soon", "-1", "1.5", "", "1e3"] {
             assert_eq!(asked(unreadable, date), None, "{unreadable}");

@@ -32,8 +32,12 @@ async fn an_answer_is_kept_with_its_status_its_useful_headers_and_its_body() {
 async fn a_call_carries_what_the_step_says_and_the_steps_id() {
     let server = Server::start(&answer("200 OK", "", ""), Then::Close).await;
     call(&server, json!({})).await;
-    call(&server, json!({"body": {"b": 1, "a": [2]}})).await;
-    call(&server, json!({"method": "PUT", "body": "plain", "headers": {"X-One": "1", "user-agent": "me"}})).await;
+    let place = format!("127.0.0.1:{}", server.port);
+    let written =
+        format!(r#"{{"url": "http://{place}/in", "body": {{"b": 1.0, "a": 12345678901234567890123}}}}"#);
+    super::run(claim(&written), Arc::new(client(&[place], &[]))).await;
+    call(&server, json!({"method": "PUT", "body": "plain", "headers": {"X-One": "1", "user-agent": "me"}}))
+        .await;
     let own = json!({"Idempotency-Key": "mine", "Content-Type": "application/x-ndjson"});
     call(&server, json!({"method": "PATCH", "body": "{}\n{}", "headers": own})).await;
     let requests: Vec<String> = server.requests().iter().map(|r| r.replace('\r', "")).collect();
@@ -45,8 +49,25 @@ async fn a_call_carries_what_the_step_says_and_the_steps_id() {
     };
     let agent = concat!("user-agent: stepfast/", env!("CARGO_PKG_VERSION"), "\n");
     has(0, &["GET /in?secret=1 HTTP/1.1\n", &key, agent, &format!("host: 127.0.0.1:{}\n", server.port)]);
-    has(1, &["POST /in", "content-type: application/json\n", "\n\n{\"b\":1,\"a\":[2]}", &key]);
-    has(2, &["PUT /in", "content-type: text/plain; charset=utf-8\n", "x-one: 1\n", "user-agent: me\n", "\n\nplain"]);
+    has(
+        1,
+        &[
+            "POST /in",
+            "content-type: application/json\n",
+            "\n\n{\"b\": 1.0, \"a\": 12345678901234567890123}",
+            &key,
+        ],
+    );
+    has(
+        2,
+        &[
+            "PUT /in",
+            "content-type: text/plain; charset=utf-8\n",
+            "x-one: 1\n",
+            "user-agent: me\n",
+            "\n\nplain",
+        ],
+    );
     has(3, &["PATCH /in", "idempotency-key: mine\n", "content-type: application/x-ndjson\n", "\n\n{}\n{}"]);
     assert!(!requests[0].contains("accept-encoding"), "nothing is unpacked, so nothing packed is asked for");
     assert!(!requests[3].contains(&key) && !requests[2].contains(agent), "what the step sets is sent once");
@@ -55,7 +76,12 @@ async fn a_call_carries_what_the_step_says_and_the_steps_id() {
 #[tokio::test]
 async fn every_kind_of_status_ends_the_step_its_way() {
     let table = [
-        ("400 Bad Request", "", json!({}), "fail GET http://127.0.0.1:PORT/in answered 400 Bad Request: no good"),
+        (
+            "400 Bad Request",
+            "",
+            json!({}),
+            "fail GET http://127.0.0.1:PORT/in answered 400 Bad Request: no good",
+        ),
         ("404 Not Found", "", json!({}), "fail GET http://127.0.0.1:PORT/in answered 404 Not Found: no good"),
         ("404 Not Found", "", json!({"retry_on": [404]}), "retry GET http://127.0.0.1:PORT/in answered 404"),
         ("408 Request Timeout", "", json!({}), "retry GET http://127.0.0.1:PORT/in answered 408"),
@@ -63,7 +89,12 @@ async fn every_kind_of_status_ends_the_step_its_way() {
         ("429 Too Many Requests", "Retry-After: 7\r\n", json!({}), "throttle 7"),
         ("429 Too Many Requests", "Retry-After: 7\r\n", json!({"retry_on": [429]}), "retry 7 GET"),
         ("429 Too Many Requests", "Retry-After: 7\r\n", json!({"fail_on": [429]}), "fail GET"),
-        ("500 Internal Server Error", "", json!({}), "retry GET http://127.0.0.1:PORT/in answered 500 Internal"),
+        (
+            "500 Internal Server Error",
+            "",
+            json!({}),
+            "retry GET http://127.0.0.1:PORT/in answered 500 Internal",
+        ),
         ("500 Internal Server Error", "Retry-After: 7\r\n", json!({}), "retry 7 GET"),
         ("502 Bad Gateway", "", json!({"fail_on": [502]}), "fail GET http://127.0.0.1:PORT/in answered 502"),
         ("503 Service Unavailable", "", json!({}), "retry GET http://127.0.0.1:PORT/in answered 503"),
@@ -79,7 +110,10 @@ async fn every_kind_of_status_ends_the_step_its_way() {
     for (status, headers, arguments, wanted) in table {
         let server = Server::start(&answer(status, headers, "no\r\n good"), Then::Close).await;
         let got = words(&call(&server, arguments).await);
-        assert!(got.starts_with(&wanted.replace("PORT", &server.port.to_string())), "{status} {headers}: {got}");
+        assert!(
+            got.starts_with(&wanted.replace("PORT", &server.port.to_string())),
+            "{status} {headers}: {got}"
+        );
         assert!(!got.contains("secret"), "what follows the question mark is not told: {got}");
     }
 }
@@ -91,7 +125,10 @@ async fn a_redirect_is_not_followed_and_says_where_it_leads() {
         let location = format!("Location: http://127.0.0.1:{}/there\r\n", elsewhere.port);
         let got = words(&answered(&answer(status, &location, ""), json!({})).await);
         assert!(got.starts_with("fail "), "{got}");
-        assert!(got.contains(&format!("points to http://127.0.0.1:{}/there; redirects", elsewhere.port)), "{got}");
+        assert!(
+            got.contains(&format!("points to http://127.0.0.1:{}/there; redirects", elsewhere.port)),
+            "{got}"
+        );
     }
     let bare = words(&answered("HTTP/1.1 304 Not Modified\r\n\r\n", json!({})).await);
     assert!(bare.starts_with("fail ") && bare.ends_with("answered 304 Not Modified"), "{bare}");
@@ -104,7 +141,10 @@ async fn a_slow_server_is_left_when_the_time_is_up() {
     for said in ["", "HTTP/1.1 200 OK\r\n", head, &format!("{head}some of it")] {
         let server = Server::start(said, Then::Hang).await;
         let got = words(&call(&server, json!({"timeout_ms": 80})).await);
-        assert!(got.starts_with("retry ") && got.ends_with("no whole answer within 80 ms"), "{said:?}: {got}");
+        assert!(
+            got.starts_with("retry ") && got.ends_with("no whole answer within 80 ms"),
+            "{said:?}: {got}"
+        );
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -165,7 +205,7 @@ async fn refused(arguments: Value) -> String {
 
 #[tokio::test]
 async fn no_header_can_smuggle_another_or_steer_the_connection() {
-    for value in ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\0b", "a\u{7f}", "ż"] {
+    for value in ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\0b", "a\u{7f}", "\u{1}"] {
         let got = refused(json!({"headers": {"X-Note": value}})).await;
         assert!(got.contains("headers: the value of `X-Note` has a line break"), "{got}");
     }

@@ -39,9 +39,14 @@ async fn however_an_address_is_spelt_it_is_refused() {
 async fn a_name_that_leads_to_a_private_address_is_refused() {
     let server = listening().await;
     let url = format!("http://innocent.test:{}/", server.port);
-    for addresses in [&["127.0.0.1"][..], &["10.0.0.1"], &["::1"], &["8.8.8.8", "127.0.0.1"], &["::ffff:7f00:1"]] {
+    for addresses in
+        [&["127.0.0.1"][..], &["10.0.0.1"], &["::1"], &["8.8.8.8", "127.0.0.1"], &["::ffff:7f00:1"]]
+    {
         let got = get(client(&[], addresses), &url).await;
-        assert!(got.starts_with("fail ") && got.contains("`innocent.test` leads to "), "{addresses:?}: {got}");
+        assert!(
+            got.starts_with("fail ") && got.contains("`innocent.test` leads to "),
+            "{addresses:?}: {got}"
+        );
         assert!(got.contains("[actions.http] allow = [\"innocent.test\"]"), "{got}");
     }
     assert!(server.requests().is_empty());
@@ -105,7 +110,8 @@ async fn a_certificate_nobody_vouches_for_is_not_spoken_to() {
     let tls = TlsAcceptor::from(Arc::new(tls));
     let server = Server::behind(Some(tls), &answer("200 OK", "", "hello"), Then::Close).await;
     let allow = [format!("127.0.0.1:{}", server.port)];
-    let (url, wrong) = (format!("https://tls.test:{}/", server.port), format!("https://other.test:{}/", server.port));
+    let (url, wrong) =
+        (format!("https://tls.test:{}/", server.port), format!("https://other.test:{}/", server.port));
     let mut roots = RootCertStore::empty();
     let got = get(trusting(&allow, &["127.0.0.1"], roots.clone()), &url).await;
     assert!(got.starts_with("retry ") && got.contains("invalid peer certificate"), "{got}");
