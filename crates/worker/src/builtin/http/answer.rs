@@ -99,10 +99,11 @@ fn read<'a>(headers: &HeaderMap, body: &'a [u8]) -> Body<'a> {
     if body.is_empty() {
         return Body::Nothing(());
     }
-    if may_be_json(headers) && serde_json::from_slice::<Value>(body).is_ok() {
-        if let Ok(raw) = serde_json::from_slice::<&RawValue>(body) {
-            return Body::Json(raw);
-        }
+    if may_be_json(headers)
+        && serde_json::from_slice::<Value>(body).is_ok()
+        && let Ok(raw) = serde_json::from_slice::<&RawValue>(body)
+    {
+        return Body::Json(raw);
     }
     Body::Text(String::from_utf8_lossy(body))
 }

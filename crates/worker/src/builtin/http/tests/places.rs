@@ -57,11 +57,11 @@ async fn what_is_allowed_is_reached_on_that_port_only() {
     let (server, other) = (listening().await, listening().await);
     let (port, url) = (server.port, format!("http://inner.test:{}/", server.port));
     let outside = format!("http://inner.test:{}/", other.port);
-    for entry in [format!("inner.test:{port}"), format!("127.0.0.1:{port}")] {
-        let got = get(client(&[entry.clone()], &["127.0.0.1"]), &url).await;
-        assert!(got.starts_with("complete "), "{entry}: {got}");
-        let got = get(client(&[entry.clone()], &["127.0.0.1"]), &outside).await;
-        assert!(got.starts_with("fail "), "{entry}: {got}");
+    for entry in [[format!("inner.test:{port}")], [format!("127.0.0.1:{port}")]] {
+        let got = get(client(&entry, &["127.0.0.1"]), &url).await;
+        assert!(got.starts_with("complete "), "{entry:?}: {got}");
+        let got = get(client(&entry, &["127.0.0.1"]), &outside).await;
+        assert!(got.starts_with("fail "), "{entry:?}: {got}");
     }
     assert!(other.requests().is_empty());
     for entry in ["inner.test", "127.0.0.0/8"] {
