@@ -1,5 +1,9 @@
 //! Configuration: flags over environment over file over defaults, every fault told at once.
 
+mod actions;
+
+pub use actions::Actions;
+
 use crate::cli::Common;
 use crate::host_name;
 use anyhow::{Context, Result, bail};
@@ -21,6 +25,7 @@ struct RawConfig {
     standby: Option<bool>,
     listen: Option<String>,
     dispatch: RawDispatch,
+    actions: actions::RawActions,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -30,8 +35,8 @@ struct RawDispatch {
     max_per_tick: Option<usize>,
 }
 
-const KEYS: [&str; 9] =
-    ["db", "port", "workers", "queues", "groups", "history", "standby", "listen", "dispatch"];
+const KEYS: [&str; 10] =
+    ["db", "port", "workers", "queues", "groups", "history", "standby", "listen", "dispatch", "actions"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
 
 #[derive(Debug, Clone)]
@@ -40,6 +45,7 @@ pub struct Settings {
     pub port: u16,
     pub workers: usize,
     pub engine: engine::Config,
+    pub actions: Actions,
 }
 
 pub const PORT: u16 = 7837;
@@ -77,6 +83,7 @@ impl Settings {
         let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
         let port =
             raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
+        let actions = Actions::check(&raw.actions, &mut faults);
         if !faults.is_empty() {
             bail!(crate::Refused(faults.join("\n")));
         }
@@ -93,7 +100,7 @@ impl Settings {
             listen,
             ..engine::Config::default()
         };
-        Ok(Settings { database, port, workers: raw.workers.unwrap_or(WORKERS), engine })
+        Ok(Settings { database, port, workers: raw.workers.unwrap_or(WORKERS), engine, actions })
     }
 
     /// Decide only for these groups.
@@ -155,6 +162,14 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
     if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
         faults.extend(unknown(dispatch, &DISPATCH_KEYS, "dispatch."));
     }
+    if let Some(toml::Value::Table(all)) = table.get("actions") {
+        faults.extend(unknown(all, &actions::KEYS, "actions."));
+        for (name, action) in all {
+            let action = action.as_table().into_iter();
+            faults
+                .extend(action.flat_map(|a| unknown(a, &actions::ACTION_KEYS, &format!("actions.{name}."))));
+        }
+    }
     if !faults.is_empty() {
         bail!(crate::Refused(format!("{}:\n{}", path.display(), faults.join("\n"))));
     }
@@ -194,6 +209,7 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stepfast::ExecAllow;
 
     fn load(text: &str) -> Result<Settings> {
         let dir = tempfile::tempdir().unwrap();
@@ -219,6 +235,38 @@ mod tests {
         for part in ["mysql://x", "did you mean `alpha`?", "history"] {
             assert!(refused.contains(part), "{part} in {refused}");
         }
+    }
+
+    #[test]
+    fn what_the_actions_may_do_is_read_or_told() {
+        let none = load("").unwrap().actions;
+        assert_eq!(none.exec, ExecAllow::Nothing);
+        let some = load("[actions.http]\nallow = [\"10.0.0.0/8\"]\n[actions.exec]\nallow = \"any\"")
+            .unwrap()
+            .actions;
+        assert_eq!(some.exec, ExecAllow::Any);
+        assert!(some.http.check(None, "10.1.1.1".parse().unwrap(), Some(80)).is_ok());
+        let refused =
+            load("[actions.http]\nallow = [\"10.0.0.1/8\", \"*\"]\n[actions.exec]\nallow = [\"convert\"]");
+        let refused = refused.unwrap_err().to_string();
+        for part in [
+            "actions.http.allow: `10.0.0.1/8` is not the start of a network; write `10.0.0.0/8`",
+            "actions.http.allow: `*` is no place",
+            "actions.exec.allow: `convert` is not a whole path; write for example `/usr/bin/convert`",
+        ] {
+            assert!(refused.contains(part), "{part} in {refused}");
+        }
+        let word = load("[actions.exec]\nallow = \"/bin/true\"").unwrap_err().to_string();
+        assert!(word.contains("actions.exec.allow: write a list, [\"/bin/true\"], or \"any\""), "{word}");
+        let unknown = load("[actions.http]\nalow = []\n[actions.htp]\n").unwrap_err().to_string();
+        assert!(unknown.contains("actions.http.alow is not a setting; did you mean `allow`?"), "{unknown}");
+        assert!(unknown.contains("actions.htp is not a setting; did you mean `http`?"), "{unknown}");
+        assert!(
+            load("[actions.exec]\nallow = 3")
+                .unwrap_err()
+                .to_string()
+                .contains("is a list of texts, or one word")
+        );
     }
 
     #[test]

@@ -9,8 +9,9 @@ pub use engine::{Config, Engine, EngineError, EngineThread, Operation};
 pub use model::{Fault, LookAt, NewStep, Outcome, State, StepId, Success};
 pub use store::sqlite;
 pub use worker::{
-    Context, Job, JobError, JobResult, Registry, Remote, Runner, RunnerConfig, Trial, Tried, end, fail,
-    fail_quietly, register_builtin, resolved, retry_after, skip, stop, throttle_for,
+    Context, ExecAllow, HttpAllow, Job, JobError, JobResult, NoClient, Registry, Remote, Runner,
+    RunnerConfig, Trial, Tried, end, fail, fail_quietly, register_builtin, register_exec, register_http,
+    resolved, retry_after, skip, stop, throttle_for,
 };
 
 mod local;

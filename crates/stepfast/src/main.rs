@@ -41,6 +41,8 @@ impl std::error::Error for Unavailable {}
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     log_to_stderr();
+    // The HTTP client looks for it before it speaks to anyone. Nobody has set another one yet.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build() {
         Ok(runtime) => runtime,
         Err(problem) => {

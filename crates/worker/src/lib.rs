@@ -13,7 +13,9 @@ mod remote;
 mod runner;
 mod trial;
 
-pub use builtin::register_builtin;
+pub use builtin::{ExecAllow, register_builtin, register_exec};
+#[cfg(feature = "http")]
+pub use builtin::{HttpAllow, NoClient, register_http};
 pub use context::Context;
 pub use instead::{end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for};
 pub use job::{Job, JobError, JobResult, Registry};

@@ -12,7 +12,7 @@ use rules::settle::Mode;
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
-use stepfast::{Registry, register_builtin};
+use stepfast::Registry;
 
 pub async fn run(mut settings: Settings, common: &Common, args: Dispatch) -> Result<ExitCode> {
     let names: Vec<String> = args.group.iter().cloned().collect();
@@ -42,7 +42,7 @@ pub async fn run(mut settings: Settings, common: &Common, args: Dispatch) -> Res
     let config = LocalConfig { engine, doing: "dispatch".into(), ..LocalConfig::default() };
     let mut local = Local::open(&settings.database, config)?;
     let mut registry = Registry::default();
-    register_builtin(&mut registry);
+    settings.actions.register(&mut registry)?;
     local.run(registry, args.workers).await?;
     if !args.once {
         eprintln!("dispatching; Ctrl-C stops");

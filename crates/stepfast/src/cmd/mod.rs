@@ -34,13 +34,11 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         output::figures(&bench::run(args).await?, common.json);
         return Ok(ExitCode::SUCCESS);
     }
-    if let Command::Worker(args) = command {
-        return worker::run(common.server.as_deref(), args).await;
-    }
     let settings = Settings::load(&common)?;
     let browse = || settings.database.browse();
     match command {
         Command::Serve(args) => serve::run(settings, args).await,
+        Command::Worker(args) => worker::run(&settings, common.server.as_deref(), args).await,
         Command::Demo(args) => demo::run(settings, args).await,
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
         Command::Dispatch(args) => dispatch::run(settings, &common, args).await,
@@ -54,7 +52,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Archive(args) => retention::archive(&settings, &common, args).await,
         Command::Purge(args) => retention::purge(&settings, &common, args).await,
         Command::Backup(args) => storage::backup(&settings, &args, common.json),
-        Command::Bench(_) | Command::Worker(_) => unreachable!("it was run above"),
+        Command::Bench(_) => unreachable!("it was run above"),
     }
 }
 

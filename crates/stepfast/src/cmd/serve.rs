@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use stepfast::{Registry, register_builtin};
+use stepfast::Registry;
 use store::SystemClock;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -58,7 +58,7 @@ impl Running {
         let mut local = Local::open(&settings.database, config)?;
         if settings.workers > 0 {
             let mut registry = Registry::default();
-            register_builtin(&mut registry);
+            settings.actions.register(&mut registry)?;
             local.run(registry, settings.workers).await?;
         }
         let site = Site {

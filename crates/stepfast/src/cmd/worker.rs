@@ -2,23 +2,24 @@
 
 use super::serve::wait_for_stop;
 use crate::cli::Worker;
+use crate::config::Settings;
 use crate::{Unavailable, host_name};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 use std::time::Duration;
-use stepfast::{Registry, Remote, Runner, RunnerConfig, register_builtin};
+use stepfast::{Registry, Remote, Runner, RunnerConfig};
 
 /// How long jobs may go on after a stop was asked for.
 const GRACE: Duration = Duration::from_secs(20);
 
-pub async fn run(server: Option<&str>, args: Worker) -> Result<ExitCode> {
+pub async fn run(settings: &Settings, server: Option<&str>, args: Worker) -> Result<ExitCode> {
     let Some(url) = server else {
         bail!(crate::Refused(
             "a worker needs to know its server; write --server http://127.0.0.1:7837".into()
         ));
     };
     let mut registry = Registry::new();
-    register_builtin(&mut registry);
+    settings.actions.register(&mut registry)?;
     let config = RunnerConfig {
         host: host_name().into(),
         queues: args.queues.iter().map(|queue| queue.as_str().into()).collect(),

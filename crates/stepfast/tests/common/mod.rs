@@ -144,8 +144,10 @@ pub fn post(url: &str, body: &Value) -> (u16, Value) {
 
 fn call(request: impl FnOnce(&reqwest::Client) -> reqwest::RequestBuilder) -> (u16, Value) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::Client::builder().tls_certs_only([]).build().unwrap();
     runtime.block_on(async {
-        match request(&reqwest::Client::new()).send().await {
+        match request(&http).send().await {
             Ok(answer) => (answer.status().as_u16(), answer.json().await.unwrap_or(Value::Null)),
             Err(_) => (0, Value::Null),
         }
