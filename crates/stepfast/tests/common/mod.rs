@@ -73,7 +73,11 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn command(db: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stepfast"));
     command.args(args).env("STEPFAST_DB", format!("sqlite:{}", db.display())).env("STEPFAST_HISTORY", "full");
-    command.env_remove("STEPFAST_SERVER").env_remove("PORT").current_dir(db.parent().unwrap());
+    command
+        .env_remove("STEPFAST_SERVER")
+        .env_remove("STEPFAST_KEY")
+        .env_remove("PORT")
+        .current_dir(db.parent().unwrap());
     command
 }
 
