@@ -253,7 +253,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
             let mut body: Value = body.clone();
             body.pointer_mut(place_in_body).unwrap()[column] = json!("x");
             let answer = place.post(path, body.to_string()).await;
-            assert_eq!(answer.status, 422, "{path} took {body}: {}", answer.text());
+            assert!(matches!(answer.status.as_u16(), 400 | 422), "{path} took {body}: {}", answer.text());
             tried += 1;
         }
     }
