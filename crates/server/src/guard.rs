@@ -19,13 +19,8 @@ use std::sync::Arc;
 
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// A proxy on this machine speaks for somebody elsewhere.
-const FORWARDED: [HeaderName; 4] = [
-    header::FORWARDED,
-    header::VIA,
-    HeaderName::from_static("x-forwarded-for"),
-    HeaderName::from_static("x-real-ip"),
-];
+/// A proxy on this machine speaks for somebody elsewhere; these, and whatever begins with `x-forwarded-`, say so.
+const FORWARDED: [&str; 3] = ["forwarded", "via", "x-real-ip"];
 
 const HARD_HEADERS: [(HeaderName, &str); 6] = [
     (
@@ -118,7 +113,8 @@ fn peer(request: &Parts) -> Option<IpAddr> {
 
 /// From this machine itself; where it is not known, it is not.
 fn is_here(request: &Parts) -> bool {
-    let is_forwarded = FORWARDED.iter().any(|name| request.headers.contains_key(name));
+    let mut names = request.headers.keys().map(HeaderName::as_str);
+    let is_forwarded = names.any(|name| FORWARDED.contains(&name) || name.starts_with("x-forwarded-"));
     !is_forwarded && peer(request).is_some_and(|ip| ip.is_loopback())
 }
 

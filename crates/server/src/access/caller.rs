@@ -168,7 +168,7 @@ mod tests {
         let known: Vec<Name> = vec!["default".into(), "slow".into()];
         let scoped = caller(Role::Operator, &["slow", "gone"]);
         let good = step(Some("slow"), vec![step(Some("slow"), vec![])]);
-        assert_eq!(fields(scoped.covers_steps(&[good.clone()], &known)), [""; 0]);
+        assert_eq!(fields(scoped.covers_steps(std::slice::from_ref(&good), &known)), [""; 0]);
         let bad = step(Some("slow"), vec![step(None, vec![]), step(Some("default"), vec![])]);
         assert_eq!(
             fields(scoped.covers_steps(&[good, bad, step(Some("gone"), vec![])], &known)),

@@ -45,6 +45,7 @@ async fn without_a_key_this_machine_alone_is_answered() {
             .header("x-forwarded-for", "203.0.113.9")
             .extension(peer("127.0.0.1:1")),
         here(Request::get("/v1/steps")).header("forwarded", "for=203.0.113.9").extension(peer("[::1]:1")),
+        here(Request::get("/v1/steps")).header("x-forwarded-proto", "https").extension(peer("127.0.0.1:1")),
         // Nobody said where it comes from.
         here(Request::get("/v1/steps")),
     ];
