@@ -46,7 +46,7 @@ pub fn run() -> Result<()> {
 /// what is about files does not.
 fn on_postgres() -> Result<()> {
     let server = postgres::Postgres::start()?;
-    let which = "package(stepfast-testkit) or binary(postgres) or binary(cli)
+    let which = "package(stepfast-testkit) or binary(postgres) or binary(cli) or binary(keys)
                  or (package(stepfast-server) and binary(http) and not test(a_file_that))";
     let mut command = repo::cargo(&["nextest", "run", "--workspace", "-E", which]);
     shell::run(command.env("STEPFAST_TEST_POSTGRES", &server.url))?;

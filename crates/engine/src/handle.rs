@@ -5,7 +5,7 @@ use crate::request::{
     Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport,
 };
 use crate::{Config, EngineError};
-use model::{Breaker, DispatchGroup, Fault, NewStep, Report, SessionId, SessionOffer, StepId};
+use model::{Breaker, DispatchGroup, Fault, Name, NewStep, Report, SessionId, SessionOffer, StepId};
 use rules::settle::Mode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +23,7 @@ pub struct Engine {
     /// Every sender waits for its answer, so the callers bound it; a bound of its own could make the writer wait for the decider.
     inbox: std::sync::mpsc::Sender<Request>,
     healthy: Arc<AtomicBool>,
+    queues: Arc<[Name]>,
 }
 
 /// The thread that decides; stop it before the process ends.
@@ -49,13 +50,14 @@ impl Engine {
     pub fn start(store: Box<dyn Store>, config: Config) -> Result<(Engine, EngineThread)> {
         let (inbox, requests) = std::sync::mpsc::channel();
         let healthy = Arc::new(AtomicBool::new(true));
+        let queues = config.known_queues().into();
         let mut decider = Decider::new(store, config, inbox.clone(), healthy.clone())?;
         let thread = std::thread::Builder::new()
             .name("stepfast-decider".into())
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        Ok((Engine { inbox, healthy }, EngineThread { thread: Some(thread) }))
+        Ok((Engine { inbox, healthy, queues }, EngineThread { thread: Some(thread) }))
     }
 
     /// The last commit went through, and the decider is at work.
@@ -76,7 +78,15 @@ impl Engine {
     }
 
     pub async fn create(&self, steps: Vec<NewStep>) -> Result<Vec<Created>> {
-        self.ask(|reply| Request::Create { steps, reply }).await
+        self.ask(|reply| Request::Create { steps, by: None, reply }).await
+    }
+    /// Create, and put on record who did.
+    pub async fn create_by(&self, steps: Vec<NewStep>, by: String) -> Result<Vec<Created>> {
+        self.ask(|reply| Request::Create { steps, by: Some(by), reply }).await
+    }
+    /// The queues a step may name here; another name falls back to one of them.
+    pub fn queues(&self) -> &[Name] {
+        &self.queues
     }
     pub async fn operate(&self, operation: Operation) -> Result<Operated> {
         storable([("by", &*operation.by), ("why", &*operation.why)])?;

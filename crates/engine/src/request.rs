@@ -83,6 +83,8 @@ pub struct TickReport {
 pub enum Request {
     Create {
         steps: Vec<NewStep>,
+        /// Who, where it goes into the audit.
+        by: Option<String>,
         reply: Reply<Vec<Created>>,
     },
     Operate {

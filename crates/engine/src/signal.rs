@@ -20,6 +20,8 @@ pub enum Signal {
     Arrived(Arrived),
     Create {
         steps: Vec<NewStep>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     Reports {
         reports: Vec<Report>,

@@ -60,6 +60,10 @@ id!(
     SignalId
 );
 id!(
+    /// An API key; its secret is not part of it.
+    KeyId
+);
+id!(
     /// One running engine, random per boot, never the host's name.
     NodeId
 );

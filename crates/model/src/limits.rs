@@ -71,6 +71,18 @@ pub const PAGE_ROWS_MAX: usize = 1_000;
 pub const SESSION_NAMES_MAX: usize = 1_000;
 /// Open capacity one session may state.
 pub const SESSION_CAPACITY_MAX: usize = 10_000;
+/// API keys that are not revoked; every node holds them in memory.
+pub const KEYS_MAX: usize = 1_000;
+/// Bytes of a key's name; it stands in the audit with the key's id behind it.
+pub const KEY_NAME_BYTES_MAX: usize = 100;
+/// Queues that one key may be limited to.
+pub const KEY_SCOPE_MAX: usize = 100;
+/// Longest life of a key that ends by itself.
+pub const KEY_DAYS_MAX: u32 = 3_650;
+/// How long a node goes by the keys it has read: a revoked key is refused everywhere within this, and a read.
+pub const KEYS_READ_EVERY: Duration = Duration::from_millis(500);
+/// How often the use of a key is written down.
+pub const KEY_USE_EVERY: Duration = Duration::from_secs(60);
 
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");
@@ -83,3 +95,5 @@ const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
 const _: () = assert!(PARK_LOG_MAX <= CACHED_STEPS_MAX / 2, "what only the log knows is kept in hand");
 const _: () =
     assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");
+const _: () = assert!(KEYS_READ_EVERY.as_millis() < 1_000, "a revoked key is refused within a second");
+const _: () = assert!(KEY_NAME_BYTES_MAX + 50 <= NAME_BYTES_MAX, "a name with its id is a name");

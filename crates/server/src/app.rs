@@ -1,6 +1,7 @@
-//! What every request shares: the site, and connections to read with.
+//! What every request shares: the site, the keys, and connections to read with.
 
 use crate::Site;
+use crate::access::{Keyring, Table};
 use crate::error::ApiError;
 use crate::readers::Readers;
 use crate::seats::Seats;
@@ -11,13 +12,17 @@ use store::StoreError;
 pub struct App {
     pub site: Site,
     pub seats: Seats,
+    pub keys: Keyring,
+    /// What every route asks of its caller.
+    pub table: Table,
     readers: Readers,
 }
 
 impl App {
-    pub fn new(site: Site) -> App {
+    pub fn new(site: Site, table: Table) -> App {
         let readers = Readers::new(site.database.clone());
-        App { site, readers, seats: Seats::default() }
+        let keys = Keyring::new(site.database.clone());
+        App { site, keys, table, readers, seats: Seats::default() }
     }
 
     pub fn now(&self) -> Timestamp {

@@ -2,9 +2,9 @@
 
 pub mod worker;
 
-use engine::{Created, Operated, Why};
+use engine::{Created, Operated, Secret, Why};
 use model::{
-    Block, Breaker, Counts, DispatchGroup, Fault, GroupStatus, LogLine, State, StepId, Timestamp, limits,
+    Block, Breaker, Counts, DispatchGroup, Fault, GroupStatus, Key, LogLine, State, StepId, Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -281,6 +281,31 @@ pub fn audit_view((at, entry): &(Timestamp, AuditEntry)) -> wire::AuditView {
 pub fn retained_view(retained: &Retained) -> wire::RetainedView {
     let Retained { trees, steps, blocks, ticks, more } = *retained;
     wire::RetainedView { trees, steps, blocks, ticks, more }
+}
+
+pub fn key_view(key: &Key, now: Timestamp) -> wire::KeyView {
+    let state = match (key.revoked_at, key.is_live(now)) {
+        (Some(_), _) => "revoked",
+        (None, true) => "live",
+        (None, false) => "expired",
+    };
+    wire::KeyView {
+        id: key.id.to_string(),
+        name: key.name.clone(),
+        role: key.role.to_string(),
+        scope: key.scope.iter().map(ToString::to_string).collect(),
+        state: state.into(),
+        created_at: instant(key.created_at),
+        created_by: key.created_by.clone(),
+        expires_at: maybe(key.expires_at),
+        revoked_at: maybe(key.revoked_at),
+        last_used_at: maybe(key.last_used_at),
+    }
+}
+
+/// The one time a key is shown.
+pub fn key_made_view(key: &Key, secret: &Secret, now: Timestamp) -> wire::KeyMadeView {
+    wire::KeyMadeView { key: secret.reveal().into(), about: key_view(key, now) }
 }
 
 pub fn fault(fault: &Fault) -> wire::Fault {

@@ -8,6 +8,9 @@ use model::Fault;
 use store::StoreError;
 use thiserror::Error;
 
+/// How a key is sent.
+pub const CHALLENGE: &str = "Bearer realm=\"stepfast\"";
+
 #[derive(Debug, Error)]
 pub enum ApiError {
     #[error("the body is not JSON: {0}")]
@@ -23,9 +26,18 @@ pub enum ApiError {
     NotAllowed(String),
     #[error("{0}")]
     Forbidden(String),
+    #[error("this needs a key; send it as `Authorization: Bearer sf_…`, or sign in at /sign-in")]
+    NoKey,
+    /// Which of these it is, is nobody's business.
+    #[error("the key is not valid: it is unknown, revoked or expired")]
+    BadKey,
+    #[error("the key may not do this in these queues; see `faults`")]
+    OutOfScope(Vec<Fault>),
     #[error("the body is larger than {max} bytes; send less at once")]
     TooLarge { max: usize },
-    #[error("the body must be JSON; send `Content-Type: application/json`")]
+    #[error(
+        "the body must be JSON; send `Content-Type: application/json` (a form is taken by /sign-in alone)"
+    )]
     MediaType,
     #[error("{0}")]
     NotReady(String),
@@ -56,7 +68,10 @@ impl ApiError {
             ApiError::NotAllowed(_) => {
                 (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed")
             }
-            ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden", "Forbidden"),
+            ApiError::NoKey | ApiError::BadKey => (StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized"),
+            ApiError::Forbidden(_) | ApiError::OutOfScope(_) => {
+                (StatusCode::FORBIDDEN, "forbidden", "Forbidden")
+            }
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "Too large"),
             ApiError::MediaType => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported media type")
@@ -83,7 +98,9 @@ impl ApiError {
 
     fn faults(&self) -> Vec<wire::Fault> {
         match self {
-            ApiError::Invalid(faults) | ApiError::Engine(EngineError::Invalid(faults)) => {
+            ApiError::Invalid(faults)
+            | ApiError::OutOfScope(faults)
+            | ApiError::Engine(EngineError::Invalid(faults)) => {
                 faults.iter().map(crate::convert::fault).collect()
             }
             ApiError::Engine(EngineError::NoGroup(_)) => vec![wire::Fault {
@@ -119,6 +136,9 @@ impl IntoResponse for ApiError {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
         }
         response
     }

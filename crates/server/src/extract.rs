@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use model::{StepId, limits};
+use model::{KeyId, StepId, limits};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -71,6 +71,22 @@ impl<S: Send + Sync> FromRequestParts<S> for ThisStep {
         let named = Path::<Named>::from_request_parts(parts, state).await;
         let Path(Named { id }) = named.map_err(|refused| ApiError::BadRequest(refused.body_text()))?;
         step_id(&id).map(ThisStep)
+    }
+}
+
+/// The key that the path names.
+pub struct ThisKey(pub KeyId);
+
+impl<S: Send + Sync> FromRequestParts<S> for ThisKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let named = Path::<String>::from_request_parts(parts, state).await;
+        let Path(id) = named.map_err(|refused| ApiError::BadRequest(refused.body_text()))?;
+        // It is not repeated: it may be a whole key that somebody put there.
+        let strange =
+            "this is not the id of a key; `GET /v1/keys` lists them, and the key itself belongs nowhere else";
+        id.parse().map(ThisKey).map_err(|_| ApiError::BadRequest(strange.into()))
     }
 }
 

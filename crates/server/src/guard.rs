@@ -1,16 +1,26 @@
-//! Admits requests from this machine alone, and sends every answer with headers that keep a browser strict.
+//! Lets a request through to its route, or not, and sends every answer with headers that keep a browser strict.
 //!
-//! Why    a server without passwords on loopback is still reachable by any page a person visits: by a name that
-//!        resolves to 127.0.0.1 (so the Host is checked) and by a form (so Origin and Content-Type are).
+//! Why    from elsewhere a key is asked for. On this machine none is, and there a server is still reachable by any page a
+//!        person visits: by a name that resolves to 127.0.0.1 (so the Host is checked) and by a form (so Origin and
+//!        Content-Type are).
 
+use crate::access::{Access, Caller, Shown, Takes};
+use crate::app::App;
 use crate::error::ApiError;
-use axum::extract::Request;
+use crate::web;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// A proxy on this machine speaks for somebody elsewhere; these, and whatever begins with `x-forwarded-`, say so.
+const FORWARDED: [&str; 3] = ["forwarded", "via", "x-real-ip"];
 
 const HARD_HEADERS: [(HeaderName, &str); 6] = [
     (
@@ -25,53 +35,161 @@ const HARD_HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-pub async fn admit(request: Request, next: Next) -> Response {
-    match check(&request) {
-        Ok(()) => next.run(request).await,
-        Err(refused) => refused.into_response(),
+pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match check(&app, &parts).await {
+        Ok(caller) => {
+            parts.extensions.insert(caller);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(refused) => {
+            if matches!(refused, ApiError::BadKey) {
+                app.keys.refuse(peer(&parts));
+            }
+            if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(&parts) {
+                return web::sign_in_instead(&app, &refused);
+            }
+            refused.into_response()
+        }
     }
 }
 
+/// A page that needs other rules than the others says so itself.
 pub async fn harden(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in HARD_HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
-fn check(request: &Request) -> Result<(), ApiError> {
-    let host = text(request.headers(), header::HOST).unwrap_or_default();
-    let named = request.uri().authority().map(Authority::as_str);
-    for name in std::iter::once(host).chain(named) {
+async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
+    let route = app.table.find(request);
+    let access = route.map(|route| route.access);
+    let caller = who(app, request, access).await?;
+    if !matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+        same_origin(request, &caller)?;
+        fitting_body(request, route.map_or(Takes::Json, |route| route.body))?;
+    }
+    if let Some(Access::Needs(right)) = access {
+        caller.must(right)?;
+    }
+    Ok(caller)
+}
+
+/// A key that was sent with the call must be right. One that a browser kept may be old: it counts as none.
+async fn who(app: &App, request: &Parts, access: Option<Access>) -> Result<Caller, ApiError> {
+    let now = app.now();
+    let found = match (bearer(&request.headers)?, cookie(&request.headers)) {
+        (Some(text), _) => Some((app.keys.recognise(text, now).await?, Shown::Bearer)),
+        (None, Some(text)) => match app.keys.recognise(text, now).await {
+            Ok(key) => Some((key, Shown::Cookie)),
+            Err(ApiError::BadKey) => {
+                app.keys.refuse(peer(request));
+                None
+            }
+            Err(problem) => return Err(problem),
+        },
+        (None, None) => None,
+    };
+    if let Some((key, shown)) = found {
+        app.keys.note_use(&app.site.engine, &key, now);
+        return Ok(Caller::Key { key, shown });
+    }
+    if is_here(request) && !app.site.require_key {
+        own_name(request)?;
+        return Ok(Caller::Loopback);
+    }
+    match access {
+        Some(Access::Open) => Ok(Caller::Nobody),
+        _ => Err(ApiError::NoKey),
+    }
+}
+
+fn peer(request: &Parts) -> Option<IpAddr> {
+    request.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical())
+}
+
+/// From this machine itself; where it is not known, it is not.
+fn is_here(request: &Parts) -> bool {
+    let mut names = request.headers.keys().map(HeaderName::as_str);
+    let is_forwarded = names.any(|name| FORWARDED.contains(&name) || name.starts_with("x-forwarded-"));
+    !is_forwarded && peer(request).is_some_and(|ip| ip.is_loopback())
+}
+
+fn own_name(request: &Parts) -> Result<(), ApiError> {
+    let named = request.uri.authority().map(Authority::as_str);
+    for name in std::iter::once(host(request)).chain(named) {
         if !is_loopback(name) {
-            let problem =
-                format!("`{name}` is not this server; it answers as localhost, 127.0.0.1 and [::1] alone");
+            let problem = format!(
+                "`{name}` is not this server; without a key it answers as localhost, 127.0.0.1 and [::1] alone"
+            );
             return Err(ApiError::Forbidden(problem));
         }
     }
-    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+    Ok(())
+}
+
+/// What a browser sends along by itself is not enough to change anything: the page must be ours.
+fn same_origin(request: &Parts, caller: &Caller) -> Result<(), ApiError> {
+    let (schemes, must): (&[&str], bool) = match caller {
+        Caller::Key { shown: Shown::Bearer, .. } => return Ok(()),
+        Caller::Key { shown: Shown::Cookie, .. } => (&["http", "https"], true),
+        Caller::Nobody => (&["http", "https"], false),
+        Caller::Loopback => (&["http"], false),
+    };
+    let is_ours = match request.headers.get(header::ORIGIN) {
+        None => !must,
+        Some(origin) => schemes
+            .iter()
+            .any(|scheme| origin.as_bytes() == format!("{scheme}://{}", host(request)).as_bytes()),
+    };
+    if is_ours {
         return Ok(());
     }
-    if let Some(origin) = request.headers().get(header::ORIGIN)
-        && origin.as_bytes() != format!("http://{host}").as_bytes()
-    {
-        return Err(ApiError::Forbidden("a page of another origin may not change anything here".into()));
-    }
-    match text(request.headers(), header::CONTENT_TYPE) {
-        Some(kind) if is_json(kind) => Ok(()),
-        _ => Err(ApiError::MediaType),
-    }
+    Err(ApiError::Forbidden("a page of another origin may not change anything here".into()))
+}
+
+fn fitting_body(request: &Parts, takes: Takes) -> Result<(), ApiError> {
+    let kind = text(&request.headers, header::CONTENT_TYPE).unwrap_or_default();
+    let fits = match takes {
+        Takes::Json => is_kind(kind, "application/json"),
+        Takes::Form => is_kind(kind, "application/x-www-form-urlencoded"),
+    };
+    if fits { Ok(()) } else { Err(ApiError::MediaType) }
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| ApiError::BadKey)?;
+    let (scheme, key) = text.split_once(' ').ok_or(ApiError::BadKey)?;
+    if scheme.eq_ignore_ascii_case("bearer") { Ok(Some(key.trim())) } else { Err(ApiError::BadKey) }
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = pairs.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| web::COOKIES.contains(name)).map(|(_, key)| key)
+}
+
+/// A person who follows a link, not a program.
+fn wants_page(request: &Parts) -> bool {
+    let accepts = text(&request.headers, header::ACCEPT).unwrap_or_default();
+    request.method == Method::GET && accepts.contains("text/html")
+}
+
+fn host(request: &Parts) -> &str {
+    text(&request.headers, header::HOST).unwrap_or_default()
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn is_json(content_type: &str) -> bool {
+fn is_kind(content_type: &str, wanted: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case("application/json")
+    kind.trim().eq_ignore_ascii_case(wanted)
 }
 
 /// A loopback name, with or without a port.
@@ -85,7 +203,7 @@ fn is_loopback(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_json, is_loopback};
+    use super::{is_kind, is_loopback};
 
     #[test]
     fn only_loopback_names_are_this_server() {
@@ -111,6 +229,7 @@ mod tests {
 
     #[test]
     fn only_json_is_json() {
+        let is_json = |kind| is_kind(kind, "application/json");
         assert!(is_json("application/json") && is_json("Application/JSON; charset=utf-8"));
         assert!(!is_json("text/plain") && !is_json("application/jsonp") && !is_json(""));
     }

@@ -1,5 +1,6 @@
 //! The HTTP side of Stepfast: the API for programs, the pages for people, and the guard before both.
 
+mod access;
 pub mod answers;
 mod api;
 mod app;
@@ -13,10 +14,14 @@ mod seats;
 mod web;
 mod words;
 
+pub use access::{Access, Route, Takes};
+
+use access::Routes;
 use app::App;
 use axum::Router;
-use axum::middleware::{from_fn, map_response};
+use axum::middleware::{from_fn_with_state, map_response};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
@@ -27,20 +32,29 @@ pub struct Site {
     pub clock: Arc<dyn store::Clock>,
     pub version: &'static str,
     pub host: String,
-    /// What a worker that names no queue listens to.
-    pub queues: Vec<model::Name>,
+    /// Ask for a key also on this machine.
+    pub require_key: bool,
 }
 
-/// Every route, behind the guard.
+fn declared() -> Routes {
+    api::routes().and(web::routes())
+}
+
+/// Every route with what it asks of its caller.
+pub fn routes() -> Vec<Route> {
+    declared().parts().1.routes().to_vec()
+}
+
+/// Every route, behind the guard. Serve it with the address of the peer (`ConnectInfo`): who is not known to be on this
+/// machine needs a key.
 pub fn router(site: Site) -> Router {
-    let app = Arc::new(App::new(site));
-    Router::new()
-        .merge(api::routes())
-        .merge(web::routes())
+    let (router, table) = declared().parts();
+    let app = Arc::new(App::new(site, table));
+    router
         .fallback(error::no_such_page)
         .method_not_allowed_fallback(error::no_such_method)
-        .with_state(app)
-        .layer(from_fn(guard::admit))
+        .with_state(app.clone())
+        .layer(from_fn_with_state(app, guard::admit))
         .layer(map_response(guard::harden))
 }
 
@@ -50,10 +64,24 @@ pub async fn serve(
     site: Site,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let address = listener.local_addr()?;
-    if !address.ip().is_loopback() {
-        let problem = format!("{address} is not a loopback address; the server asks nobody who they are yet");
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+    may_bind(&site, listener.local_addr()?).await?;
+    let service = router(site).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).with_graceful_shutdown(shutdown).await
+}
+
+/// Beyond this machine only where somebody can prove who they are.
+pub async fn may_bind(site: &Site, address: SocketAddr) -> io::Result<()> {
+    if address.ip().to_canonical().is_loopback() {
+        return Ok(());
     }
-    axum::serve(listener, router(site)).with_graceful_shutdown(shutdown).await
+    let kept = readers::Readers::new(site.database.clone()).read(|browse| browse.kept_keys()).await;
+    let kept = kept.map_err(|problem| io::Error::other(problem.to_string()))?;
+    if engine::has_admin(&kept, site.clock.now()) {
+        return Ok(());
+    }
+    let problem = format!(
+        "{address} can be reached from other machines, and there is no live key with the role admin; \
+         make one first with `stepfast keys create --name NAME --role admin`"
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, problem))
 }

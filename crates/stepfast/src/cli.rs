@@ -28,6 +28,9 @@ pub struct Common {
     /// The address of a running server; found by itself beside a SQLite file
     #[arg(long, global = true, env = "STEPFAST_SERVER", value_name = "URL")]
     pub server: Option<String>,
+    /// The API key for the server; better given by the environment, which other users cannot list
+    #[arg(long, global = true, env = "STEPFAST_KEY", hide_env_values = true, value_name = "KEY")]
+    pub key: Option<String>,
     /// The configuration file; stepfast.toml is read when it is there
     #[arg(long, global = true, env = "STEPFAST_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -60,6 +63,9 @@ pub enum Command {
     Ticks(Ticks),
     /// The nodes and their worker sessions
     Nodes,
+    /// Make, list and revoke API keys
+    #[command(subcommand)]
+    Keys(Keys),
     /// Look for anything that must not be; exit 1 when something is found
     Check(Check),
     /// Bring the database to this version
@@ -76,6 +82,9 @@ pub enum Command {
 
 #[derive(Args, Clone)]
 pub struct Serve {
+    /// Address and port to listen on, as 0.0.0.0:7837; beyond loopback a live admin key must exist
+    #[arg(long, env = "STEPFAST_BIND", value_name = "ADDR:PORT", conflicts_with = "port")]
+    pub bind: Option<String>,
     /// Port on the loopback address; 0 takes a free one
     #[arg(long, env = "STEPFAST_PORT")]
     pub port: Option<u16>,
@@ -98,9 +107,6 @@ pub struct Worker {
     /// Only these queues; all that the server knows when left out
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub queues: Vec<String>,
-    /// The API key, when the server asks for one
-    #[arg(long, env = "STEPFAST_KEY", hide_env_values = true)]
-    pub key: Option<String>,
 }
 
 #[derive(Args, Clone)]
@@ -276,6 +282,41 @@ pub struct Drain {
     /// Off only for so long
     #[arg(long, value_name = "SECONDS")]
     pub ttl: Option<u64>,
+}
+
+#[derive(Subcommand)]
+pub enum Keys {
+    /// Make a key; it is printed once and never again
+    Create(KeyCreate),
+    /// Every key, newest first, without the keys themselves
+    List,
+    /// Revoke a key for good; it is refused everywhere within a second
+    Revoke(KeyRevoke),
+}
+
+#[derive(Args)]
+pub struct KeyCreate {
+    /// Whose key it is
+    #[arg(long)]
+    pub name: String,
+    /// viewer, operator, worker or admin
+    #[arg(long)]
+    pub role: String,
+    /// Only these queues, for creating and claiming
+    #[arg(long, value_delimiter = ',', value_name = "QUEUES")]
+    pub scope: Vec<String>,
+    /// It ends by itself after so many days
+    #[arg(long, value_name = "DAYS")]
+    pub expires: Option<u32>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+}
+
+#[derive(Args)]
+pub struct KeyRevoke {
+    pub id: String,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
 }
 
 #[derive(Args)]

@@ -7,8 +7,10 @@ pub use actions::Actions;
 use crate::cli::Common;
 use crate::host_name;
 use anyhow::{Context, Result, bail};
+use engine::Secret;
 use model::{DEFAULT_GROUPS, DispatchGroup, limits};
 use serde::Deserialize;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use store::{Database, Listen};
 
@@ -17,7 +19,9 @@ use store::{Database, Listen};
 #[serde(default)]
 struct RawConfig {
     db: Option<String>,
+    bind: Option<String>,
     port: Option<u16>,
+    require_key: Option<bool>,
     workers: Option<usize>,
     queues: Option<Vec<String>>,
     groups: Option<Vec<String>>,
@@ -35,14 +39,31 @@ struct RawDispatch {
     max_per_tick: Option<usize>,
 }
 
-const KEYS: [&str; 10] =
-    ["db", "port", "workers", "queues", "groups", "history", "standby", "listen", "dispatch", "actions"];
+const KEYS: [&str; 12] = [
+    "db",
+    "bind",
+    "port",
+    "require_key",
+    "workers",
+    "queues",
+    "groups",
+    "history",
+    "standby",
+    "listen",
+    "dispatch",
+    "actions",
+];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
 
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub database: Database,
-    pub port: u16,
+    /// Where `serve` listens.
+    pub bind: SocketAddr,
+    /// Ask for a key also on this machine.
+    pub require_key: bool,
+    /// What commands show to a server.
+    pub key: Option<Secret>,
     pub workers: usize,
     pub engine: engine::Config,
     pub actions: Actions,
@@ -84,6 +105,20 @@ impl Settings {
         let port =
             raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
         let actions = Actions::check(&raw.actions, &mut faults);
+        if raw.bind.is_some() && raw.port.is_some() {
+            faults.push("bind: it holds a port already; leave `port` out".into());
+        }
+        let bind = raw.bind.as_deref().map_or(Ok(loopback(port)), bind).unwrap_or_else(|fault| {
+            faults.push(fault);
+            loopback(port)
+        });
+        let key = common.key.as_deref().and_then(|text| {
+            let key = Secret::parse(text);
+            if key.is_none() {
+                faults.push("--key, STEPFAST_KEY: it is not a key; one looks like sf_…_…".into());
+            }
+            key
+        });
         if !faults.is_empty() {
             bail!(crate::Refused(faults.join("\n")));
         }
@@ -100,7 +135,15 @@ impl Settings {
             listen,
             ..engine::Config::default()
         };
-        Ok(Settings { database, port, workers: raw.workers.unwrap_or(WORKERS), engine, actions })
+        Ok(Settings {
+            database,
+            bind,
+            require_key: raw.require_key.unwrap_or(false),
+            key,
+            workers: raw.workers.unwrap_or(WORKERS),
+            engine,
+            actions,
+        })
     }
 
     /// Decide only for these groups.
@@ -113,6 +156,18 @@ impl Settings {
         self.engine.owned = owned;
         Ok(())
     }
+}
+
+/// Where nobody else can come.
+pub fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// An address with its port, as it is written.
+pub fn bind(text: &str) -> std::result::Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("bind: `{text}` is not an address with a port; write one like 0.0.0.0:{PORT} or [::]:{PORT}")
+    })
 }
 
 fn owned(names: &[String], all: &[DispatchGroup], faults: &mut Vec<String>) -> Vec<DispatchGroup> {
@@ -215,7 +270,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stepfast.toml");
         std::fs::write(&path, text).unwrap();
-        Settings::load(&Common { db: None, server: None, config: Some(path), json: false })
+        Settings::load(&Common { db: None, server: None, key: None, config: Some(path), json: false })
     }
 
     #[test]
@@ -235,6 +290,27 @@ mod tests {
         for part in ["mysql://x", "did you mean `alpha`?", "history"] {
             assert!(refused.contains(part), "{part} in {refused}");
         }
+    }
+
+    #[test]
+    fn it_listens_on_loopback_unless_it_is_told_otherwise() {
+        let plain = load("").unwrap();
+        assert!(plain.bind.ip().is_loopback() && !plain.require_key);
+        assert_eq!(load("port = 80").unwrap().bind, "127.0.0.1:80".parse().unwrap());
+        let open = load("bind = \"0.0.0.0:7000\"\nrequire_key = true").unwrap();
+        assert!(open.bind == "0.0.0.0:7000".parse().unwrap() && open.require_key);
+        for bad in ["bind = \"example.com:80\"", "bind = \"0.0.0.0\"", "bind = \"0.0.0.0:1\"\nport = 2"] {
+            let refused = load(bad).unwrap_err().to_string();
+            assert!(refused.starts_with("bind:"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_refused_and_not_repeated() {
+        let common =
+            Common { db: None, server: None, key: Some("hunter2".into()), config: None, json: false };
+        let refused = Settings::load(&common).unwrap_err().to_string();
+        assert!(refused.contains("STEPFAST_KEY") && !refused.contains("hunter2"), "{refused}");
     }
 
     #[test]

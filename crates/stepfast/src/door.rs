@@ -4,12 +4,13 @@ use crate::config::Settings;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
 use engine::{Created, Operation};
-use model::{Breaker, DispatchGroup, NewStep};
+use model::{Breaker, DispatchGroup, KeyId, NewKey, NewStep};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 use store::{Retained, Retention};
-use wire::{BreakerBody, CreatedView, OperateBody, OperatedView, Problem};
+use wire::{BreakerBody, CreatedView, KeyBody, KeyMadeView, KeyView, OperateBody, OperatedView, Problem};
 
 pub enum Door {
     Remote { url: String, http: reqwest::Client },
@@ -20,9 +21,7 @@ impl Door {
     pub fn open(settings: &Settings, server: Option<&str>, doing: &str) -> Result<Door> {
         let found = settings.database.decider()?;
         if let Some(url) = server.map(String::from).or_else(|| found.as_ref().and_then(|h| h.url.clone())) {
-            let http = reqwest::Client::builder().timeout(Duration::from_secs(60));
-            // A plain address needs nobody's certificates: reading them takes time, and a small container has none.
-            let http = if url.starts_with("https://") { http } else { http.tls_certs_only([]) }.build()?;
+            let http = client(settings, &url)?;
             return Ok(Door::Remote { url: url.trim_end_matches('/').to_string(), http });
         }
         let config =
@@ -92,6 +91,36 @@ impl Door {
         }
     }
 
+    pub async fn create_key(&self, new: NewKey, by: String) -> Result<KeyMadeView> {
+        match self {
+            Door::Local(local) => {
+                let (key, secret) = local.engine.add_key(new, by).await?;
+                Ok(server::convert::key_made_view(&key, &secret, key.created_at))
+            }
+            Door::Remote { url, http } => {
+                let NewKey { name, role, scope, expires_days } = new;
+                let body = KeyBody { name, role, scope, expires_days, by: Some(by) };
+                post(http, &format!("{url}/v1/keys"), &body).await
+            }
+        }
+    }
+
+    pub async fn revoke_key(&self, id: KeyId, by: String) -> Result<KeyView> {
+        match self {
+            Door::Local(local) => match local.engine.revoke_key(id, by).await? {
+                Some(key) => {
+                    let now = key.revoked_at.unwrap_or(key.created_at);
+                    Ok(server::convert::key_view(&key, now))
+                }
+                None => bail!(Refused(format!("there is no key {id}"))),
+            },
+            Door::Remote { url, http } => {
+                let body = serde_json::json!({ "by": by });
+                post(http, &format!("{url}/v1/keys/{id}/revoke"), &body).await
+            }
+        }
+    }
+
     pub async fn retain(&self, what: Retention, dry_run: bool) -> Result<Retained> {
         match self {
             Door::Local(local) => {
@@ -102,6 +131,19 @@ impl Door {
             }
         }
     }
+}
+
+/// Whoever asks shows the key with every call.
+fn client(settings: &Settings, url: &str) -> Result<reqwest::Client> {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = &settings.key {
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).default_headers(headers);
+    // A plain address needs nobody's certificates: reading them takes time, and a small container has none.
+    Ok(if url.starts_with("https://") { http } else { http.tls_certs_only([]) }.build()?)
 }
 
 fn created(created: &Created) -> CreatedView {

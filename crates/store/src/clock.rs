@@ -35,6 +35,9 @@ impl Default for SimClock {
 }
 
 impl SimClock {
+    pub fn at(now: Timestamp) -> SimClock {
+        SimClock(Arc::new(AtomicI64::new(now.0)))
+    }
     pub fn advance(&self, span: Duration) {
         self.0.fetch_add(i64::try_from(span.as_micros()).unwrap_or(0), Ordering::SeqCst);
     }

@@ -8,6 +8,7 @@ mod clock;
 mod database;
 mod error;
 mod explain;
+pub mod keys;
 mod leases;
 mod look;
 mod migration;
@@ -32,6 +33,7 @@ pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;
 pub use error::StoreError;
 pub use explain::Circumstances;
+pub use keys::{Change, KeyHash};
 pub use look::{GroupSeen, Look, NodeSeen};
 pub use migration::MigrationState;
 
@@ -89,7 +91,7 @@ pub struct Found {
 
 /// What leaves the live tables, by whole trees in which nothing happened since `before`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Retention {
     /// Move to the archive; attempts and history stay.
     Archive { before: Timestamp },
@@ -158,6 +160,8 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     fn release(&mut self, lease: &Lease) -> Result<()>;
     /// Take one page of settled trees away, to be repeated while it says `more`; a dry run counts all and writes nothing.
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained>;
+    /// Store what is not of a turn, all or nothing; how many rows each change found.
+    fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>>;
 
     /// Blocks of these groups that have not come to rest.
     fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>> {

@@ -424,7 +424,7 @@ fn tick(t: &Tick) -> Values<'_> {
 }
 
 /// For `insert_audit.sql`.
-fn audit(entry: &AuditEntry, now: Timestamp) -> Values<'_> {
+pub fn audit(entry: &AuditEntry, now: Timestamp) -> Values<'_> {
     let AuditEntry { who, verb, target, why, before, after } = entry;
     values![now, who, verb, target, why.as_deref(), before.as_deref(), after.as_deref()]
 }

@@ -10,7 +10,7 @@ pub struct BreakerBody {
     pub off: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// `api` when left out.
+    /// With a key it is the key that acts, whatever stands here; else `loopback` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Off only for so long; a forgotten switch turns itself on again.

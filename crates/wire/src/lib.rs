@@ -15,6 +15,7 @@ mod alert;
 mod breaker;
 mod dashboard;
 mod group;
+mod key;
 mod node;
 mod operate;
 mod problem;
@@ -29,6 +30,7 @@ pub use dashboard::{
     ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,
 };
 pub use group::{GroupPage, GroupView};
+pub use key::{KeyBody, KeyMadeView, KeyPage, KeyView};
 pub use node::{NodePage, NodeView, SessionView};
 pub use operate::{MoveView, OperateBody, OperatedView};
 pub use problem::{Fault, Problem, ReadyView};

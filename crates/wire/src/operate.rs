@@ -9,7 +9,7 @@ pub struct OperateBody {
     /// `by hand` when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// `api` when left out.
+    /// With a key it is the key that acts, whatever stands here; else `loopback` when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }

@@ -259,7 +259,9 @@ impl Node {
             return Ok(());
         }
         match signal {
-            Signal::Create { steps } => return self.create(turn, steps, Reply::Signal(row.id), now),
+            Signal::Create { steps, by } => {
+                return self.create(turn, steps, by, Reply::Signal(row.id), now);
+            }
             Signal::Reports { reports } => return self.reports(turn, reports, Reply::Signal(row.id), now),
             Signal::Operate { operation } => {
                 return self.operate(turn, operation, Reply::Signal(row.id), now);

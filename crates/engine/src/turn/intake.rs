@@ -18,10 +18,20 @@ use rules::worker::{self, Answer};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use store::{Attempt, AuditEntry, GroupWrite, Result, SessionRow, StoreError, Wake};
 
+/// One line for the whole call: the steps themselves are on record.
+fn creation(who: String, plan: &Plan) -> AuditEntry {
+    let first = plan.roots.first().map(|id| format!("step {id}")).unwrap_or_default();
+    let target = match plan.steps.len() {
+        0 | 1 => first,
+        n => format!("{n} steps from {first}"),
+    };
+    AuditEntry { who, verb: "create".into(), target, why: None, before: None, after: None }
+}
+
 impl Node {
     pub(super) fn intake(&mut self, turn: &mut Turn, request: Request, now: Timestamp) -> Result<()> {
         match request {
-            Request::Create { steps, reply } => self.create(turn, steps, reply, now),
+            Request::Create { steps, by, reply } => self.create(turn, steps, by, reply, now),
             Request::Operate { operation, reply } => self.operate(turn, operation, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
@@ -91,13 +101,14 @@ impl Node {
         &mut self,
         turn: &mut Turn,
         steps: Vec<NewStep>,
+        by: Option<String>,
         reply: Reply<Vec<Created>>,
         now: Timestamp,
     ) -> Result<()> {
         match self.joins_abroad(&steps)? {
             Ok(None) => {}
             Ok(Some(group)) => {
-                self.forward(turn, &group, &Signal::Create { steps }, reply);
+                self.forward(turn, &group, &Signal::Create { steps, by }, reply);
                 return Ok(());
             }
             Err(apart) => {
@@ -114,6 +125,7 @@ impl Node {
                     |s: &Step| Created { id: s.id, state: s.state, dispatch_group: s.dispatch_group.clone() };
                 let made: HashMap<StepId, Created> = made.map(|s| (s.id, created(s))).collect();
                 let created = plan.roots.iter().filter_map(|id| made.get(id).cloned()).collect();
+                turn.audit.extend(by.map(|by| creation(by, &plan)));
                 self.carry_out(turn, plan)?;
                 turn.acts.reply(reply, created);
             }

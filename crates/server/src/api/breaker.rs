@@ -1,6 +1,7 @@
 //! The circuit breaker: as it is, and the switch.
 
-use super::operate::{explained, signed};
+use super::operate::explained;
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Posted;
@@ -17,9 +18,10 @@ pub async fn show(State(app): State<Arc<App>>) -> Result<Json<wire::BreakersView
 
 pub async fn switch(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(mut body): Posted<wire::BreakerBody>,
 ) -> Result<Json<wire::BreakerView>, ApiError> {
-    let by = signed(body.by.take())?;
+    let by = caller.signed(body.by.take())?;
     body.why = explained(body.why.take())?;
     check_span(&body)?;
     let now = app.now();

@@ -1,5 +1,6 @@
 //! Whether the process lives, and whether it can do its work.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::ApiError;
 use axum::Json;
@@ -10,7 +11,15 @@ pub async fn livez() -> &'static str {
     "ok\n"
 }
 
-pub async fn readyz(State(app): State<Arc<App>>) -> Result<Json<wire::ReadyView>, ApiError> {
+/// Whoever is not known learns whether, and not why.
+pub async fn readyz(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<wire::ReadyView>, ApiError> {
+    ready(&app).await.map_err(|problem| match caller {
+        Caller::Nobody => ApiError::NotReady("it is not ready; ask with a key for the reason".into()),
+        _ => problem,
+    })
+}
+
+async fn ready(app: &App) -> Result<Json<wire::ReadyView>, ApiError> {
     if !app.site.engine.is_healthy() {
         return Err(ApiError::NotReady("the last commit did not go through; nothing new is accepted".into()));
     }

@@ -6,6 +6,7 @@ mod breaker;
 mod drain;
 mod groups;
 mod health;
+mod keys;
 mod nodes;
 mod operate;
 mod retention;
@@ -15,31 +16,29 @@ mod worker;
 
 pub use steps::Wanted;
 
-use crate::app::App;
-use crate::extract::BODY_BYTES_MAX;
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::routing::{get, post};
-use std::sync::Arc;
+use crate::access::{Access, Routes, get, post};
+use model::Right::{Administer, Operate, Start, View, Work};
 
-pub fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/livez", get(health::livez))
-        .route("/readyz", get(health::readyz))
-        .route("/v1/steps", get(steps::list).post(steps::create))
-        .route("/v1/steps/{id}", get(steps::show))
-        .route("/v1/steps/{id}/{verb}", post(operate::operate))
-        .route("/v1/groups", get(groups::list))
-        .route("/v1/breaker", get(breaker::show).post(breaker::switch))
-        .route("/v1/drain", get(drain::show))
-        .route("/v1/ticks", get(ticks::list))
-        .route("/v1/nodes", get(nodes::list))
-        .route("/v1/alerts", get(alerts::list))
-        .route("/v1/audit", get(audit::list))
-        .route("/v1/worker/claim", post(worker::claim))
-        .route("/v1/worker/heartbeat", post(worker::heartbeat))
-        .route("/v1/worker/report", post(worker::report))
-        .route("/v1/worker/leave", post(worker::leave))
-        .route("/v1/retention", post(retention::retain))
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+/// One line a path: its methods, each with the right it asks for.
+pub fn routes() -> Routes {
+    Routes::default()
+        .at("/livez", [get(Access::Open, health::livez)])
+        .at("/readyz", [get(Access::Open, health::readyz)])
+        .at("/v1/steps", [get(View, steps::list), post(Start, steps::create)])
+        .at("/v1/steps/{id}", [get(View, steps::show)])
+        .at("/v1/steps/{id}/{verb}", [post(Operate, operate::operate)])
+        .at("/v1/groups", [get(View, groups::list)])
+        .at("/v1/breaker", [get(View, breaker::show), post(Operate, breaker::switch)])
+        .at("/v1/drain", [get(View, drain::show)])
+        .at("/v1/ticks", [get(View, ticks::list)])
+        .at("/v1/nodes", [get(View, nodes::list)])
+        .at("/v1/alerts", [get(View, alerts::list)])
+        .at("/v1/audit", [get(View, audit::list)])
+        .at("/v1/worker/claim", [post(Work, worker::claim)])
+        .at("/v1/worker/heartbeat", [post(Work, worker::heartbeat)])
+        .at("/v1/worker/report", [post(Work, worker::report)])
+        .at("/v1/worker/leave", [post(Work, worker::leave)])
+        .at("/v1/retention", [post(Administer, retention::retain)])
+        .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
+        .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])
 }

@@ -1,5 +1,6 @@
 //! What a person does to one step: complete, fail, stop, skip, cancel, retry.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
@@ -7,12 +8,9 @@ use crate::extract::{Params, Posted, ThisStep};
 use axum::Json;
 use axum::extract::{Path, State};
 use engine::{Operation, Verb};
-use model::limits;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Who acts when a request does not say so.
-pub const BY_DEFAULT: &str = "api";
 const WHY_DEFAULT: &str = "by hand";
 /// Bytes of an explanation.
 const WHY_BYTES_MAX: usize = 4_096;
@@ -30,6 +28,7 @@ pub struct How {
 
 pub async fn operate(
     State(app): State<Arc<App>>,
+    caller: Caller,
     ThisStep(step): ThisStep,
     Path(Named { verb }): Path<Named>,
     Params(How { dry_run }): Params<How>,
@@ -37,7 +36,7 @@ pub async fn operate(
 ) -> Result<Json<wire::OperatedView>, ApiError> {
     let verb = which(&verb)?;
     let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
-    let by = signed(body.by)?;
+    let by = caller.signed(body.by)?;
     let done = app.site.engine.operate(Operation { step, by, why, verb, dry_run }).await?;
     Ok(Json(convert::operated_view(&done)))
 }
@@ -57,26 +56,14 @@ fn which(word: &str) -> Result<Option<Verb>, ApiError> {
     })
 }
 
-/// Who acts.
-pub fn signed(by: Option<String>) -> Result<String, ApiError> {
-    let by =
-        by.map(|by| by.trim().to_string()).filter(|by| !by.is_empty()).unwrap_or_else(|| BY_DEFAULT.into());
-    fits("by", &by, limits::NAME_BYTES_MAX)?;
-    Ok(by)
-}
-
 /// Why, if it is said.
 pub fn explained(why: Option<String>) -> Result<Option<String>, ApiError> {
     let why = why.map(|why| why.trim().to_string()).filter(|why| !why.is_empty());
-    if let Some(why) = &why {
-        fits("why", why, WHY_BYTES_MAX)?;
+    match &why {
+        Some(long) if long.len() > WHY_BYTES_MAX => {
+            let problem = format!("it has {} bytes", long.len());
+            Err(ApiError::fault("why", problem, format!("use at most {WHY_BYTES_MAX}")))
+        }
+        _ => Ok(why),
     }
-    Ok(why)
-}
-
-fn fits(field: &str, text: &str, bytes_max: usize) -> Result<(), ApiError> {
-    if text.len() <= bytes_max {
-        return Ok(());
-    }
-    Err(ApiError::fault(field, format!("it has {} bytes", text.len()), format!("use at most {bytes_max}")))
 }

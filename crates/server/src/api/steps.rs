@@ -1,5 +1,6 @@
 //! Steps: create, list, show.
 
+use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::convert;
@@ -24,9 +25,15 @@ pub struct CreateSteps {
 
 pub async fn create(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<CreateSteps>,
 ) -> Result<(StatusCode, Json<wire::CreatedPage>), ApiError> {
-    let created = app.site.engine.create(body.steps).await?;
+    let engine = &app.site.engine;
+    caller.covers_steps(&body.steps, engine.queues())?;
+    let created = match caller.key() {
+        Some(key) => engine.create_by(body.steps, key.signature()).await?,
+        None => engine.create(body.steps).await?,
+    };
     let page = wire::CreatedPage { steps: created.iter().map(convert::created_view).collect() };
     Ok((StatusCode::CREATED, Json(page)))
 }

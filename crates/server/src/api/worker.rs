@@ -1,5 +1,6 @@
 //! Workers in other processes: claim, heartbeat, report, leave.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::convert::worker::{self as convert, held, held_views};
 use crate::error::ApiError;
@@ -7,7 +8,7 @@ use crate::extract::Posted;
 use axum::Json;
 use axum::extract::State;
 use engine::{EngineError, ReportAnswer};
-use model::{Report, SessionId, SessionOffer, limits};
+use model::{Outcome, Report, SessionId, SessionOffer, limits};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{
@@ -34,12 +35,13 @@ fn session(text: &str) -> Result<SessionId, ApiError> {
 
 pub async fn claim(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<ClaimBody>,
 ) -> Result<Json<ClaimedPage>, ApiError> {
     let engine = &app.site.engine;
     let seat = match &body.session {
         Some(text) => app.seats.find(engine, session(text)?, body.received).await?,
-        None => app.seats.join(engine, offer(&app, &body)?).await?,
+        None => app.seats.join(engine, offer(&app, &caller, &body)?).await?,
     };
     let mut lost = Vec::new();
     if let Some(named) = &body.held {
@@ -58,7 +60,7 @@ pub async fn claim(
     Ok(Json(ClaimedPage { session, number: given.number, lease_ms: lease_ms(), claims, lost }))
 }
 
-fn offer(app: &App, body: &ClaimBody) -> Result<SessionOffer, ApiError> {
+fn offer(app: &App, caller: &Caller, body: &ClaimBody) -> Result<SessionOffer, ApiError> {
     let bounded = |field: &str, names: &[String]| {
         let long = names.iter().find(|name| name.is_empty() || name.len() > limits::NAME_BYTES_MAX);
         match long {
@@ -85,7 +87,12 @@ fn offer(app: &App, body: &ClaimBody) -> Result<SessionOffer, ApiError> {
     bounded("queues", &body.queues)?;
     bounded("host", body.host.as_slice())?;
     let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
-    let queues = if body.queues.is_empty() { app.site.queues.clone() } else { names(&body.queues) };
+    let scope = caller.key().map(|key| key.scope.clone()).filter(|scope| !scope.is_empty());
+    let queues = match body.queues.is_empty() {
+        true => scope.unwrap_or_else(|| app.site.engine.queues().to_vec()),
+        false => names(&body.queues),
+    };
+    caller.covers_queues(queues.iter().map(|queue| &**queue))?;
     Ok(SessionOffer {
         host: body.host.as_deref().unwrap_or("worker").into(),
         queues,
@@ -114,6 +121,7 @@ pub async fn heartbeat(
 
 pub async fn report(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<ReportBody>,
 ) -> Result<Json<ReportedView>, ApiError> {
     let session = session(&body.session)?;
@@ -122,8 +130,11 @@ pub async fn report(
         return Err(ApiError::fault("reports", problem, format!("send at most {REPORTS_MAX} at once")));
     }
     let now = app.now();
-    let read: Vec<Result<Report, String>> =
-        body.reports.iter().map(|item| convert::report(item.get(), session, now)).collect();
+    let read: Vec<Result<Report, String>> = body
+        .reports
+        .iter()
+        .map(|item| may(&caller, &app, convert::report(item.get(), session, now)?))
+        .collect();
     let good: Vec<Report> = read.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
     let mut applied = match good.is_empty() {
         true => Vec::new(),
@@ -141,6 +152,14 @@ pub async fn report(
         },
     });
     Ok(Json(ReportedView { answers: answers.collect() }))
+}
+
+/// Children are steps that somebody makes.
+fn may(caller: &Caller, app: &App, report: Report) -> Result<Report, String> {
+    if let Outcome::Children { children, .. } = &report.outcome {
+        caller.covers_steps(children, app.site.engine.queues()).map_err(|refused| refused.to_string())?;
+    }
+    Ok(report)
 }
 
 pub async fn leave(

@@ -46,6 +46,7 @@ pub fn page(frame: Frame, body: Markup) -> Markup {
                         a href="/v1/alerts" { "Alerts" }
                         a href="/v1/audit" { "Audit" }
                         a href="/step-dispatcher/api" { "JSON" }
+                        a href="/sign-in" { "Sign in" }
                     }
                 }
             }

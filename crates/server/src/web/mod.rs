@@ -2,26 +2,26 @@
 
 mod assets;
 mod layout;
+mod sign_in;
 mod step;
 mod step_dispatcher;
 mod steps;
 
-use crate::app::App;
-use crate::extract::BODY_BYTES_MAX;
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::response::Redirect;
-use axum::routing::{get, post};
-use std::sync::Arc;
+pub use sign_in::{COOKIES, instead as sign_in_instead};
 
-pub fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/", get(async || Redirect::to("/step-dispatcher")))
-        .route("/step-dispatcher", get(step_dispatcher::page))
-        .route("/step-dispatcher/api", get(step_dispatcher::api))
-        .route("/step-dispatcher/toggle", post(step_dispatcher::toggle))
-        .route("/step-dispatcher/steps", get(steps::page))
-        .route("/step-dispatcher/steps/{id}", get(step::page))
-        .route("/assets/{name}", get(assets::file))
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+use crate::access::{Access, Routes, form, get, post};
+use axum::response::Redirect;
+use model::Right::{Operate, View};
+
+pub fn routes() -> Routes {
+    Routes::default()
+        .at("/", [get(View, async || Redirect::to("/step-dispatcher"))])
+        .at("/step-dispatcher", [get(View, step_dispatcher::page)])
+        .at("/step-dispatcher/api", [get(View, step_dispatcher::api)])
+        .at("/step-dispatcher/toggle", [post(Operate, step_dispatcher::toggle)])
+        .at("/step-dispatcher/steps", [get(View, steps::page)])
+        .at("/step-dispatcher/steps/{id}", [get(View, step::page)])
+        .at("/sign-in", [get(Access::Open, sign_in::page), form(Access::Open, sign_in::enter)])
+        .at("/sign-out", [form(View, sign_in::leave)])
+        .at("/assets/{name}", [get(Access::Open, assets::file)])
 }

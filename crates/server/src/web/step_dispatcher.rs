@@ -1,6 +1,7 @@
 //! The step dispatcher's page: figures, breaker, hosts; and the two routes that keep it live.
 
 use super::layout::{Frame, page as framed};
+use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::convert;
@@ -15,7 +16,7 @@ use wire::{ActionFigures, DashboardView, Figures, GroupFigures, HostFigures};
 
 /// So many hosts are shown unfolded.
 const HOSTS_OPEN_MAX: usize = 2;
-/// Who switched, in the audit.
+/// Who switched, in the audit, where there is no key.
 const BY: &str = "dashboard";
 
 async fn figures(app: &App) -> Result<DashboardView, ApiError> {
@@ -33,11 +34,12 @@ pub async fn api(State(app): State<Arc<App>>) -> Result<Json<DashboardView>, Api
 
 pub async fn toggle(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(wire::ToggleBody { enabled }): Posted<wire::ToggleBody>,
 ) -> Result<Json<wire::ToggledView>, ApiError> {
-    let now = app.now();
+    let (now, by) = (app.now(), caller.signed(Some(BY.into()))?);
     let body = wire::BreakerBody { off: !enabled, ..wire::BreakerBody::default() };
-    let set = app.site.engine.set_breaker(None, convert::breaker(&body, BY, now), BY).await?;
+    let set = app.site.engine.set_breaker(None, convert::breaker(&body, &by, now), &by).await?;
     Ok(Json(wire::ToggledView { can_dispatch_steps: !set.is_off(now) }))
 }
 

@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+mod access;
 mod breaker;
 mod create;
 mod guard;
 mod health;
+mod keys;
 mod list;
 mod operate;
 mod page_in_a_real_browser;
@@ -14,4 +16,5 @@ mod place;
 mod retention;
 mod serve;
 mod show;
+mod sign_in;
 mod worker;

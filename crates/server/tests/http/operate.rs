@@ -39,7 +39,10 @@ async fn every_verb_is_a_route() {
         assert_eq!(done["to"], end);
     }
     let audit = place.get("/v1/audit?limit=1").await.ok();
-    assert_eq!((&audit["audit"][0]["who"], &audit["audit"][0]["why"]), (&"api".into(), &"by hand".into()));
+    assert_eq!(
+        (&audit["audit"][0]["who"], &audit["audit"][0]["why"]),
+        (&"loopback".into(), &"by hand".into())
+    );
     place.close().await;
 }
 

@@ -2,9 +2,11 @@
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Request, StatusCode};
 use engine::{Config, Engine, EngineThread};
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -78,7 +80,7 @@ impl Place {
             clock,
             version: "1.2.3",
             host: "here".into(),
-            queues: vec!["default".into(), "priority".into()],
+            require_key: false,
         };
         let router = server::router(site);
         Place { engine, router, dir, database, _scratch: scratch, thread, runners: Vec::new() }
@@ -91,7 +93,7 @@ impl Place {
             clock: Arc::new(SystemClock::default()),
             version: "1.2.3",
             host: "here".into(),
-            queues: vec!["default".into(), "priority".into()],
+            require_key: false,
         }
     }
 
@@ -111,11 +113,19 @@ impl Place {
         self.runners.push(Runner::start(self.engine.clone(), registry, config).await.unwrap());
     }
 
-    pub async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.unwrap();
-        let (parts, body) = response.into_parts();
-        let bytes = to_bytes(body, 64 << 20).await.unwrap();
-        Answer { status: parts.status, headers: parts.headers, bytes }
+    /// From this machine, unless the request says where from.
+    pub async fn send(&self, mut request: Request<Body>) -> Answer {
+        if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
+            request.extensions_mut().insert(peer("127.0.0.1:40000"));
+        }
+        ask(&self.router, request).await
+    }
+
+    /// A new key of this role, and its id.
+    pub async fn key(&self, role: &str) -> (String, String) {
+        let made = self.post("/v1/keys", format!(r#"{{"name": "the {role}", "role": "{role}"}}"#)).await.ok();
+        let text = |field: &str| made[field].as_str().unwrap().to_string();
+        (text("key"), text("id"))
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -169,6 +179,18 @@ impl Place {
         let thread = self.thread;
         tokio::task::spawn_blocking(move || thread.join()).await.unwrap();
     }
+}
+
+/// Where a request comes from.
+pub fn peer(address: &str) -> ConnectInfo<SocketAddr> {
+    ConnectInfo(address.parse().unwrap())
+}
+
+pub async fn ask(router: &Router, request: Request<Body>) -> Answer {
+    let response = router.clone().oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, 64 << 20).await.unwrap();
+    Answer { status: parts.status, headers: parts.headers, bytes }
 }
 
 fn scratch(server: &str) -> Scratch {

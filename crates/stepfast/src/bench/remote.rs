@@ -33,7 +33,7 @@ async fn far(rig: &Rig, name: &str, n: usize) -> Result<f64> {
         clock: Arc::new(SystemClock::default()),
         version: env!("CARGO_PKG_VERSION"),
         host: "bench".into(),
-        queues: vec!["default".into()],
+        require_key: false,
     };
     let (close, closed) = oneshot::channel::<()>();
     let served = tokio::spawn(server::serve(listener, site, async {

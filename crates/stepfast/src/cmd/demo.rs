@@ -2,7 +2,7 @@
 
 use super::serve::{Running, wait_for_stop};
 use crate::cli::Demo;
-use crate::config::Settings;
+use crate::config::{Settings, loopback};
 use anyhow::Result;
 use model::NewStep;
 use serde_json::json;
@@ -20,7 +20,7 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
         .dir
         .unwrap_or_else(|| std::env::temp_dir().join(format!("stepfast-demo-{}", std::process::id())));
     settings.database = Database::Sqlite(dir.join("demo.db"));
-    settings.port = args.port.unwrap_or(settings.port);
+    settings.bind = loopback(args.port.unwrap_or(settings.bind.port()));
     let running = Running::start(settings.clone()).await?;
     tell(&running.url, &settings);
     let orders = tokio::spawn(orders(running.local.engine.clone()));

@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod dispatch;
 mod groups;
+mod keys;
 mod nodes;
 mod output;
 mod retention;
@@ -47,6 +48,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Drain(args) => breaker::drain(&settings, &common, args).await,
         Command::Ticks(args) => ticks::run(&browse()?, &args, common.json),
         Command::Nodes => nodes::run(&browse()?, common.json),
+        Command::Keys(verb) => keys::run(&settings, &common, verb).await,
         Command::Check(args) => check::run(&settings, &args, common.json),
         Command::Migrate(args) => storage::migrate(&settings, &args, common.json),
         Command::Archive(args) => retention::archive(&settings, &common, args).await,

@@ -1,12 +1,12 @@
 //! `serve`: the engine, its workers and the HTTP server, until it is told to stop.
 
 use crate::cli::Serve;
-use crate::config::Settings;
-use crate::{Local, LocalConfig, Unavailable};
+use crate::config::{self, Settings};
+use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
 use model::limits;
 use server::Site;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,11 @@ const GRACE: Duration = Duration::from_secs(20);
 
 pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
     settings.limit_to(&args.groups)?;
-    settings.port = args.port.unwrap_or(settings.port);
+    settings.bind = match (&args.bind, args.port) {
+        (Some(text), _) => config::bind(text).map_err(Refused)?,
+        (None, Some(port)) => config::loopback(port),
+        (None, None) => settings.bind,
+    };
     settings.engine.standby |= args.standby;
     settings.workers = args.workers.unwrap_or(settings.workers).min(limits::SESSION_CAPACITY_MAX);
     let running = Running::start(settings).await?;
@@ -41,14 +45,16 @@ pub struct Running {
 
 impl Running {
     pub async fn start(settings: Settings) -> Result<Running> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
+        let address = settings.bind;
         let listener = match TcpListener::bind(address).await {
             Ok(listener) => listener,
             Err(problem) => {
-                bail!(Unavailable(format!("cannot listen on {address}: {problem}; try another --port")))
+                bail!(Unavailable(format!(
+                    "cannot listen on {address}: {problem}; try another --port or --bind"
+                )))
             }
         };
-        let url = format!("http://{}", listener.local_addr()?);
+        let url = format!("http://{}", reachable(listener.local_addr()?));
         let config = LocalConfig {
             engine: settings.engine.clone(),
             doing: "serve".into(),
@@ -56,19 +62,23 @@ impl Running {
             ..LocalConfig::default()
         };
         let mut local = Local::open(&settings.database, config)?;
-        if settings.workers > 0 {
-            let mut registry = Registry::default();
-            settings.actions.register(&mut registry)?;
-            local.run(registry, settings.workers).await?;
-        }
         let site = Site {
             engine: local.engine.clone(),
             database: settings.database.clone(),
             clock: Arc::new(SystemClock::default()),
             version: env!("CARGO_PKG_VERSION"),
             host: settings.engine.host.to_string(),
-            queues: settings.engine.known_queues(),
+            require_key: settings.require_key,
         };
+        if let Err(refused) = server::may_bind(&site, listener.local_addr()?).await {
+            local.stop(Duration::ZERO).await?;
+            bail!(Refused(refused.to_string()));
+        }
+        if settings.workers > 0 {
+            let mut registry = Registry::default();
+            settings.actions.register(&mut registry)?;
+            local.run(registry, settings.workers).await?;
+        }
         let (close, closed) = oneshot::channel::<()>();
         let site = tokio::spawn(server::serve(listener, site, async {
             let _ = closed.await;
@@ -85,6 +95,15 @@ impl Running {
         }
         Ok(())
     }
+}
+
+/// Where this machine finds a server that listens on every address: on its own.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let own = match address {
+        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    if address.ip().is_unspecified() { SocketAddr::new(own, address.port()) } else { address }
 }
 
 /// Until Ctrl-C or SIGTERM.

@@ -26,7 +26,7 @@ pub async fn run(settings: &Settings, server: Option<&str>, args: Worker) -> Res
         concurrency: args.concurrency,
         ..RunnerConfig::default()
     };
-    let remote = Remote::new(url, args.key.clone())?;
+    let remote = Remote::new(url, settings.key.as_ref().map(|key| key.reveal().to_string()))?;
     let runner = match Runner::start(remote, registry, config).await {
         Ok(runner) => runner,
         Err(problem) => bail!(Unavailable(format!("the server at {url} gives no work: {problem}"))),

@@ -73,7 +73,11 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn command(db: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stepfast"));
     command.args(args).env("STEPFAST_DB", format!("sqlite:{}", db.display())).env("STEPFAST_HISTORY", "full");
-    command.env_remove("STEPFAST_SERVER").env_remove("PORT").current_dir(db.parent().unwrap());
+    command
+        .env_remove("STEPFAST_SERVER")
+        .env_remove("STEPFAST_KEY")
+        .env_remove("PORT")
+        .current_dir(db.parent().unwrap());
     command
 }
 
@@ -142,10 +146,15 @@ pub fn post(url: &str, body: &Value) -> (u16, Value) {
     call(|http| http.post(url).json(body))
 }
 
+/// For plain addresses.
+pub fn client() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().tls_certs_only([]).build().unwrap()
+}
+
 fn call(request: impl FnOnce(&reqwest::Client) -> reqwest::RequestBuilder) -> (u16, Value) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let http = reqwest::Client::builder().tls_certs_only([]).build().unwrap();
+    let http = client();
     runtime.block_on(async {
         match request(&http).send().await {
             Ok(answer) => (answer.status().as_u16(), answer.json().await.unwrap_or(Value::Null)),

@@ -7,9 +7,9 @@ pub use nouns::{Filter, StepRow, Totals};
 use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
-use crate::{AuditEntry, EventRow, Result, StoreError, params, reads, rows, settings};
+use crate::{AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, reads, rows, settings};
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, GroupStatus, LogLine, NodeId, SessionId, StepId, Timestamp,
+    Block, BlockId, Breaker, DispatchGroup, GroupStatus, Key, LogLine, NodeId, SessionId, StepId, Timestamp,
     limits,
 };
 
@@ -226,6 +226,16 @@ impl Browse {
             };
             Ok((Timestamp(r.get(0)?), entry))
         })
+    }
+
+    /// Every API key, newest first.
+    pub fn keys(&self) -> Result<Vec<Key>> {
+        keys::all(self.sql())
+    }
+
+    /// The API keys that are not revoked, with what is kept of their secrets.
+    pub fn kept_keys(&self) -> Result<Vec<(Key, KeyHash)>> {
+        keys::kept(self.sql())
     }
 
     /// Steps that a worker may be running right now, parked parents left out.

@@ -6,10 +6,11 @@ use crate::sql::{Access, Sql};
 use crate::{Result, params};
 use model::Timestamp;
 
-const MIGRATIONS: [(&str, &str); 4] = [
+const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_steps", include_str!("../../sql/postgres/migrations/0001_steps.sql")),
     ("0002_nodes", include_str!("../../sql/postgres/migrations/0002_nodes.sql")),
     ("0003_enqueue", include_str!("../../sql/postgres/migrations/0003_enqueue.sql")),
+    ("0005_api_keys", include_str!("../../sql/postgres/migrations/0005_api_keys.sql")),
     ("0006_worker", include_str!("../../sql/postgres/migrations/0006_worker.sql")),
 ];
 
@@ -26,7 +27,7 @@ pub fn state(link: &Link) -> Result<MigrationState> {
     let applied = link.rows("select name, checksum from migrations order by number", &[], |row| {
         Ok((row.get(0)?, row.get(1)?))
     })?;
-    compare(&applied, &MIGRATIONS)
+    compare(&applied, MIGRATIONS)
 }
 
 pub fn migrate(link: &Link, now: Timestamp) -> Result<MigrationState> {

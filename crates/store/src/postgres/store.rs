@@ -15,8 +15,8 @@ use crate::batch::NodeRow;
 use crate::settings::announce;
 use crate::sql::{Access, Sql};
 use crate::{
-    Batch, Clock, Done, Found, Lease, Listen, Look, Result, Retained, Retention, Store, StoreError, Wake,
-    WakeUp, leases, params, reads, retention,
+    Batch, Change, Clock, Done, Found, Lease, Listen, Look, Result, Retained, Retention, Store, StoreError,
+    Wake, WakeUp, keys, leases, params, reads, retention,
 };
 use model::{Block, BlockId, DispatchGroup, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -177,5 +177,9 @@ impl Store for PostgresStore {
         let (page, next) = retention::run(self.reader(), what, self.retained_to.get())?;
         self.retained_to.set(next);
         Ok(page)
+    }
+
+    fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        keys::apply(self.reader(), &changes)
     }
 }

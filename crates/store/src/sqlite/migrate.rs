@@ -5,10 +5,11 @@ use crate::migration::{MigrationState, checksum, compare};
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-const MIGRATIONS: [(&str, &str); 4] = [
+const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_steps", include_str!("../../sql/sqlite/migrations/0001_steps.sql")),
     ("0002_archive", include_str!("../../sql/sqlite/migrations/0002_archive.sql")),
     ("0003_nodes", include_str!("../../sql/sqlite/migrations/0003_nodes.sql")),
+    ("0005_api_keys", include_str!("../../sql/sqlite/migrations/0005_api_keys.sql")),
     ("0006_worker", include_str!("../../sql/sqlite/migrations/0006_worker.sql")),
 ];
 
@@ -25,7 +26,7 @@ pub fn state(connection: &Connection) -> Result<MigrationState> {
     let mut statement = connection.prepare("select name, checksum from migrations order by number")?;
     let rows: Vec<(String, String)> =
         statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-    compare(&rows, &MIGRATIONS)
+    compare(&rows, MIGRATIONS)
 }
 
 pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<MigrationState> {

@@ -5,8 +5,8 @@ use super::{Holder, Lock, OpenMode, connect, migrate};
 use crate::batch::NodeRow;
 use crate::sql::Sql;
 use crate::{
-    Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, leases, reads,
-    retention, settings,
+    Batch, Change, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, keys, leases,
+    reads, retention, settings,
 };
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -139,5 +139,9 @@ impl Store for SqliteStore {
 
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
         SqliteStore::retain(self, what, dry_run)
+    }
+
+    fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        self.writer.run(move |connection| keys::apply(connection, &changes))
     }
 }

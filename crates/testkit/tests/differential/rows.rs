@@ -15,7 +15,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 16] = [
+const TABLES: [(&str, &str, &str); 17] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -45,6 +45,7 @@ const TABLES: [(&str, &str, &str); 16] = [
     ("events", "at entity entity_id from_state event to_state attempt", "seq"),
     ("alerts", "entity entity_id reason severity message opened_at updated_at closed_at", "id"),
     ("audit", "at who verb target why before after", "id"),
+    ("api_keys", "id name hash role scope created_at created_by expires_at revoked_at last_used_at", "id"),
 ];
 const SETTINGS: (&str, &str, &str) = ("settings", "name value", "");
 

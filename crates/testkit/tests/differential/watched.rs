@@ -5,7 +5,9 @@ use rules::settle::Snapshot;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use store::sql::Sql;
-use store::{Batch, Done, Found, Lease, Look, NodeRow, Result, Retained, Retention, Store, StoreError};
+use store::{
+    Batch, Change, Done, Found, Lease, Look, NodeRow, Result, Retained, Retention, Store, StoreError,
+};
 
 #[derive(Default)]
 pub struct Commits {
@@ -95,6 +97,9 @@ impl Store for Watched {
     }
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
         self.inner.retain(what, dry_run)
+    }
+    fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        self.inner.change(changes)
     }
 }
 

@@ -1,0 +1,43 @@
+//! Who may call what: what each route asks for, who a caller is, and the keys that say so.
+
+mod caller;
+mod keyring;
+mod routes;
+
+pub use caller::{Caller, Shown};
+pub use keyring::Keyring;
+pub use routes::{Routes, Table, form, get, post};
+
+use axum::http::Method;
+use model::Right;
+
+/// What a route asks of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing: probes, and the way in.
+    Open,
+    Needs(Right),
+}
+
+impl From<Right> for Access {
+    fn from(right: Right) -> Access {
+        Access::Needs(right)
+    }
+}
+
+/// One method of one path, as it was declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub access: Access,
+    pub body: Takes,
+}
+
+/// The body of a call that changes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    Json,
+    /// What a page without a script can send; only the way in takes it.
+    Form,
+}

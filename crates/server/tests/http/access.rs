@@ -1,0 +1,275 @@
+//! Every route and every method, asked by everyone: nobody, each role, and bodies that want too much.
+
+use crate::place::{Answer, Place, ask, peer};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use model::{Right, Role};
+use serde_json::{Value, json};
+use stepfast_server::{self as server, Access, Route, Takes};
+
+/// What each route asks for. A new route is added here by whoever has thought about it.
+const EXPECTED: &str = "
+    GET  /livez                      open
+    GET  /readyz                     open
+    GET  /v1/steps                   view
+    POST /v1/steps                   start
+    GET  /v1/steps/{id}              view
+    POST /v1/steps/{id}/{verb}       operate
+    GET  /v1/groups                  view
+    GET  /v1/breaker                 view
+    POST /v1/breaker                 operate
+    GET  /v1/drain                   view
+    GET  /v1/ticks                   view
+    GET  /v1/nodes                   view
+    GET  /v1/alerts                  view
+    GET  /v1/audit                   view
+    POST /v1/worker/claim            work
+    POST /v1/worker/heartbeat        work
+    POST /v1/worker/report           work
+    POST /v1/worker/leave            work
+    POST /v1/retention               administer
+    GET  /v1/keys                    administer
+    POST /v1/keys                    administer
+    POST /v1/keys/{id}/revoke        administer
+    GET  /                           view
+    GET  /step-dispatcher            view
+    GET  /step-dispatcher/api        view
+    POST /step-dispatcher/toggle     operate
+    GET  /step-dispatcher/steps      view
+    GET  /step-dispatcher/steps/{id} view
+    GET  /sign-in                    open
+    POST /sign-in                    open
+    POST /sign-out                   view
+    GET  /assets/{name}              open";
+
+fn word(access: Access) -> &'static str {
+    match access {
+        Access::Open => "open",
+        Access::Needs(right) => right.word(),
+    }
+}
+
+fn expected() -> Vec<(String, String, String)> {
+    let lines = EXPECTED.lines().map(str::split_whitespace).map(Iterator::collect::<Vec<_>>);
+    lines
+        .filter(|words| words.len() == 3)
+        .map(|words| (words[0].into(), words[1].into(), words[2].into()))
+        .collect()
+}
+
+#[test]
+fn every_route_asks_for_what_was_decided() {
+    let declared: Vec<_> = server::routes()
+        .iter()
+        .map(|route| (route.method.to_string(), route.path.to_string(), word(route.access).to_string()))
+        .collect();
+    assert_eq!(declared, expected());
+}
+
+/// A path that exists as far as the router is concerned.
+fn filled(path: &str) -> String {
+    let id = "00000000-0000-0000-0000-000000000001";
+    path.replace("{id}", id).replace("{verb}", "cancel").replace("{name}", "page.css")
+}
+
+fn asked(method: &Method, path: &str, takes: Takes) -> axum::http::request::Builder {
+    let kind = match takes {
+        Takes::Json => "application/json",
+        Takes::Form => "application/x-www-form-urlencoded",
+    };
+    Request::builder()
+        .method(method)
+        .uri(filled(path))
+        .header("host", "steps.example")
+        .header("content-type", kind)
+        .extension(peer("203.0.113.9:40000"))
+}
+
+fn methods() -> Vec<Method> {
+    let words = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];
+    words.iter().map(|word| word.parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn s1_from_elsewhere_nothing_is_answered_without_a_key() {
+    let place = Place::open();
+    let allowed = ["/livez", "/readyz", "/sign-in", "/assets/{name}"];
+    let mut paths: Vec<&str> = server::routes().iter().map(|route| route.path).collect();
+    paths.dedup();
+    paths.extend(["/nothing", "/v1", "/v1/steps/", "//v1/steps", "/v1/keys/x/y/z"]);
+    let (mut refused, mut answered) = (0, 0);
+    for path in paths {
+        for method in methods() {
+            let request = asked(&method, path, Takes::Json).body(Body::from("{}")).unwrap();
+            let answer = ask(&place.router, request).await;
+            let is_read = matches!(method, Method::GET | Method::HEAD);
+            let is_entry = path == "/sign-in" && method == Method::POST;
+            if allowed.contains(&path) && (is_read || is_entry) {
+                // The entry refuses a body that is not a form, and asks for no key.
+                let status = if is_entry { StatusCode::UNSUPPORTED_MEDIA_TYPE } else { StatusCode::OK };
+                assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+                answered += 1;
+                continue;
+            }
+            assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{method} {path}");
+            assert_eq!(answer.headers["www-authenticate"], "Bearer realm=\"stepfast\"");
+            assert_eq!(answer.headers["x-content-type-options"], "nosniff");
+            assert_eq!(answer.headers["cache-control"], "no-store");
+            if method != Method::HEAD {
+                answer.refused(401, "unauthorized");
+            }
+            refused += 1;
+        }
+    }
+    println!("{refused} refused, {answered} answered");
+    assert_eq!(answered, allowed.len() * 2 + 1);
+    place.close().await;
+}
+
+/// Not what was asked for, but nobody was turned away.
+fn passed(answer: &Answer) -> bool {
+    !matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+async fn call(place: &Place, route: &Route, method: &Method, key: &str) -> Answer {
+    let body = match (route.body, route.path) {
+        (Takes::Form, "/sign-in") => format!("key={key}"),
+        (Takes::Form, _) => String::new(),
+        (Takes::Json, _) => "{}".into(),
+    };
+    let request = asked(method, route.path, route.body).header("authorization", format!("Bearer {key}"));
+    ask(&place.router, request.body(Body::from(body)).unwrap()).await
+}
+
+#[tokio::test]
+async fn s8_every_role_may_call_exactly_its_routes() {
+    let place = Place::open();
+    let (mut cells, mut open) = (0, 0);
+    for role in Role::ALL {
+        let (key, _) = place.key(role.word()).await;
+        for route in server::routes() {
+            let with_head = (route.method == Method::GET).then_some(Method::HEAD);
+            for method in [Some(route.method.clone()), with_head].into_iter().flatten() {
+                let answer = call(&place, &route, &method, &key).await;
+                // The entry is open, and lets in whoever may look.
+                let needed = match (route.access, route.path) {
+                    (Access::Open, "/sign-in") if method == Method::POST => Some(Right::View),
+                    (Access::Open, _) => None,
+                    (Access::Needs(right), _) => Some(right),
+                };
+                let may = needed.is_none_or(|right| role.may(right));
+                let cell = format!("{role} {method} {}: {} {}", route.path, answer.status, answer.text());
+                assert_eq!(passed(&answer), may, "{cell}");
+                if let Some(right) = needed.filter(|_| !may) {
+                    assert_eq!(answer.status, StatusCode::FORBIDDEN, "{cell}");
+                    let told = method == Method::HEAD || answer.text().contains(&format!("`{right}`"));
+                    assert!(told, "{cell}");
+                }
+                cells += 1;
+                open += usize::from(may);
+            }
+        }
+        for (method, path) in [(Method::GET, "/nothing"), (Method::DELETE, "/v1/steps")] {
+            let request = asked(&method, path, Takes::Json).header("authorization", format!("Bearer {key}"));
+            let answer = ask(&place.router, request.body(Body::empty()).unwrap()).await;
+            let wanted = if method == Method::GET { 404 } else { 405 };
+            assert_eq!(answer.status, wanted, "{role} {method} {path}: {}", answer.text());
+        }
+    }
+    println!("{cells} cells, {open} of them open");
+    assert_eq!(
+        cells,
+        Role::ALL.len() * (expected().len() + expected().iter().filter(|e| e.0 == "GET").count())
+    );
+    place.close().await;
+}
+
+/// What rows hold and no caller says: of steps, of keys, and of systems like this one.
+const INTERNAL: [&str; 36] = [
+    "id",
+    "state",
+    "reason",
+    "parked",
+    "throttled",
+    "wake_at",
+    "attempt",
+    "failed_attempts",
+    "lost_attempts",
+    "polls",
+    "session_id",
+    "tick_id",
+    "version",
+    "created_at",
+    "dispatched_at",
+    "started_at",
+    "completed_at",
+    "response",
+    "error_message",
+    "superseded_by",
+    "was_notified",
+    "late_reports",
+    "hash",
+    "secret",
+    "key",
+    "created_by",
+    "expires_at",
+    "revoked_at",
+    "last_used_at",
+    "owner_id",
+    "epoch",
+    "tenant",
+    "lease_ends_at",
+    "is_admin",
+    "rights",
+    "__proto__",
+];
+
+#[tokio::test]
+async fn s10_no_body_sets_what_is_not_its_to_set() {
+    let place = Place::open();
+    let made = place.create(r#"[{"action": "ghost"}]"#).await;
+    let (_, key) = place.key("viewer").await;
+    let bodies = [
+        ("/v1/steps".to_string(), json!({"steps": [{"action": "ghost"}]}), vec!["", "/steps/0"]),
+        (
+            "/v1/steps".into(),
+            json!({"steps": [{"action": "ghost", "children": [{"action": "ghost"}]}]}),
+            vec!["/steps/0/children/0"],
+        ),
+        (format!("/v1/steps/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
+        ("/v1/breaker".into(), json!({"off": true}), vec![""]),
+        ("/v1/retention".into(), json!({"archive": {"before": 1}}), vec!["", "/archive"]),
+        ("/v1/keys".into(), json!({"name": "x", "role": "admin"}), vec![""]),
+        (format!("/v1/keys/{key}/revoke"), json!({}), vec![""]),
+        ("/step-dispatcher/toggle".into(), json!({"enabled": false}), vec![""]),
+        ("/v1/worker/claim".into(), json!({"actions": ["ghost"]}), vec![""]),
+        (
+            "/v1/worker/heartbeat".into(),
+            json!({"session": made[0], "held": [{"step": made[0], "attempt": 1}]}),
+            vec!["", "/held/0"],
+        ),
+        ("/v1/worker/report".into(), json!({"session": made[0], "reports": []}), vec![""]),
+        ("/v1/worker/leave".into(), json!({"session": made[0]}), vec![""]),
+    ];
+    let posts = server::routes().iter().filter(|r| r.method == Method::POST && r.body == Takes::Json).count();
+    assert_eq!(posts, 11, "every route that takes JSON is tried: add the new one");
+    let all = async || {
+        let [steps, breaker, keys, audit] =
+            ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));
+        [steps.await.ok(), breaker.await.ok(), keys.await.ok(), audit.await.ok()]
+    };
+    let before = all().await;
+    let mut tried = 0;
+    for (path, body, places) in &bodies {
+        for (place_in_body, column) in places.iter().flat_map(|p| INTERNAL.map(|column| (p, column))) {
+            let mut body: Value = body.clone();
+            body.pointer_mut(place_in_body).unwrap()[column] = json!("x");
+            let answer = place.post(path, body.to_string()).await;
+            assert!(matches!(answer.status.as_u16(), 400 | 422), "{path} took {body}: {}", answer.text());
+            tried += 1;
+        }
+    }
+    println!("{tried} bodies refused");
+    assert_eq!(all().await, before);
+    place.close().await;
+}

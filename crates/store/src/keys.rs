@@ -1,0 +1,112 @@
+//! API keys on record, and the small changes that are not of a turn.
+//!
+//! Why    keys change a few times a year and are asked for all the time; they go around the turn, so that they work while
+//!        nothing is decided here.
+
+use crate::sql::{Access, Row, Sql};
+use crate::{AuditEntry, Result, StoreError, params, rows, statements, writes};
+use model::{Key, KeyId, Role, Timestamp, limits};
+use std::fmt;
+
+/// What is kept of a key's secret.
+#[derive(Clone, Copy)]
+pub struct KeyHash(pub [u8; 32]);
+
+impl fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyHash(..)")
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Change {
+    AddKey {
+        key: Key,
+        hash: KeyHash,
+    },
+    RevokeKey {
+        key: KeyId,
+        at: Timestamp,
+    },
+    UseKey {
+        key: KeyId,
+        at: Timestamp,
+    },
+    /// Who did what.
+    Audit {
+        at: Timestamp,
+        entry: AuditEntry,
+    },
+}
+
+/// All or nothing; how many rows each change found.
+pub fn apply(sql: &dyn Sql, changes: &[Change]) -> Result<Vec<u64>> {
+    sql.transaction(Access::Write, |sql| changes.iter().map(|change| one(sql, change)).collect())
+}
+
+fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
+    match change {
+        Change::AddKey { key, hash } => add(sql, key, hash),
+        Change::RevokeKey { key, at } => sql.execute(statements::REVOKE_KEY, params![*at, *key]),
+        Change::UseKey { key, at } => {
+            sql.execute(statements::USE_KEY, params![*at, *key, *at - limits::KEY_USE_EVERY])
+        }
+        Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
+    }
+}
+
+fn add(sql: &dyn Sql, key: &Key, hash: &KeyHash) -> Result<u64> {
+    let scope = serde_json::to_string(&key.scope).unwrap_or_default();
+    let (name, by) = (key.name.as_str(), key.created_by.as_str());
+    sql.execute(
+        statements::INSERT_KEY,
+        params![key.id, name, hash.0.as_slice(), key.role.word(), scope, key.created_at, by, key.expires_at],
+    )
+}
+
+const COLUMNS: &str =
+    "id, name, role, scope, created_at, created_by, expires_at, revoked_at, last_used_at, hash";
+
+/// The keys that are not revoked, with their hashes.
+pub fn kept(sql: &dyn Sql) -> Result<Vec<(Key, KeyHash)>> {
+    let text = format!(
+        "select {COLUMNS} from api_keys where revoked_at is null order by id limit {}",
+        limits::KEYS_MAX
+    );
+    sql.rows(&text, params![], |row| Ok((key(row)?, hash(row)?)))
+}
+
+/// Every key, newest first.
+pub fn all(sql: &dyn Sql) -> Result<Vec<Key>> {
+    let text = format!("select {COLUMNS} from api_keys order by id desc limit {}", limits::PAGE_ROWS_MAX);
+    sql.rows(&text, params![], key)
+}
+
+pub fn find(sql: &dyn Sql, id: KeyId) -> Result<Option<Key>> {
+    sql.first(&format!("select {COLUMNS} from api_keys where id = $1"), params![id], key)
+}
+
+fn key(row: &Row) -> Result<Key> {
+    let strange =
+        |column, value: &str| StoreError::Corrupt { table: "api_keys", column, value: value.into() };
+    let role = row.text(2)?;
+    let scope = row.text(3)?;
+    Ok(Key {
+        id: KeyId::from_bytes(row.get(0)?),
+        name: row.get(1)?,
+        role: role.parse::<Role>().map_err(|_| strange("role", role))?,
+        // A scope that cannot be read must not become all queues.
+        scope: serde_json::from_str(scope).map_err(|_| strange("scope", scope))?,
+        created_at: Timestamp(row.get(4)?),
+        created_by: row.get(5)?,
+        expires_at: rows::time(row, 6)?,
+        revoked_at: rows::time(row, 7)?,
+        last_used_at: rows::time(row, 8)?,
+    })
+}
+
+fn hash(row: &Row) -> Result<KeyHash> {
+    let bytes: Vec<u8> = row.get(9)?;
+    let strange = |_| StoreError::Corrupt { table: "api_keys", column: "hash", value: "no hash".into() };
+    bytes.try_into().map(KeyHash).map_err(strange)
+}
