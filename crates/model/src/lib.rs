@@ -2,6 +2,7 @@
 
 mod block;
 mod effect;
+mod execution;
 mod group;
 mod id;
 pub mod limits;
@@ -14,8 +15,12 @@ mod time;
 
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
 pub use effect::{Effect, Move};
+pub use execution::{
+    Execution, ExecutionAsk, ExecutionEvent, ExecutionMoment, ExecutionName, ExecutionState, InputHash,
+    Standing, name_faults,
+};
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
-pub use id::{BlockId, NodeId, SessionId, SignalId, StepId};
+pub use id::{BlockId, NodeId, OwnerToken, SessionId, SignalId, StepId};
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use report::{Claim, Failure, Outcome, Report};
 pub use session::{Session, SessionOffer};
