@@ -4,7 +4,7 @@ use crate::decider::Decider;
 use crate::request::{
     Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport,
 };
-use crate::{Config, EngineError};
+use crate::{Config, EngineError, Executions};
 use model::{Breaker, DispatchGroup, Fault, NewStep, Report, SessionId, SessionOffer, StepId};
 use rules::settle::Mode;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub struct Engine {
     /// Every sender waits for its answer, so the callers bound it; a bound of its own could make the writer wait for the decider.
     inbox: std::sync::mpsc::Sender<Request>,
     healthy: Arc<AtomicBool>,
+    executions: Executions,
 }
 
 /// The thread that decides; stop it before the process ends.
@@ -49,18 +50,24 @@ impl Engine {
     pub fn start(store: Box<dyn Store>, config: Config) -> Result<(Engine, EngineThread)> {
         let (inbox, requests) = std::sync::mpsc::channel();
         let healthy = Arc::new(AtomicBool::new(true));
+        let executions = Executions::new(store.ledger());
         let mut decider = Decider::new(store, config, inbox.clone(), healthy.clone())?;
         let thread = std::thread::Builder::new()
             .name("stepfast-decider".into())
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        Ok((Engine { inbox, healthy }, EngineThread { thread: Some(thread) }))
+        Ok((Engine { inbox, healthy, executions }, EngineThread { thread: Some(thread) }))
     }
 
     /// The last commit went through, and the decider is at work.
     pub fn is_healthy(&self) -> bool {
         self.healthy.load(Ordering::Relaxed)
+    }
+
+    /// What is to be done once, however often it is asked for.
+    pub fn executions(&self) -> &Executions {
+        &self.executions
     }
 
     fn send(&self, request: Request) -> Result<()> {

@@ -5,12 +5,13 @@ mod nouns;
 pub use nouns::{Filter, StepRow, Totals};
 
 use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
+use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, STEP_COLUMNS};
 use crate::{AuditEntry, EventRow, Result, StoreError, params, reads, rows, settings};
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, GroupStatus, NodeId, SessionId, SessionOffer, StepId, Timestamp,
-    limits,
+    Block, BlockId, Breaker, DispatchGroup, ExecutionName, GroupStatus, NodeId, SessionId, SessionOffer,
+    StepId, Timestamp, limits,
 };
 
 pub struct Browse {
@@ -234,6 +235,14 @@ impl Browse {
             };
             Ok((Timestamp(r.get(0)?), entry))
         })
+    }
+
+    pub fn executions(&self, filter: &ExecutionFilter) -> Result<Vec<ExecutionLine>> {
+        executions::list(self.sql(), filter)
+    }
+
+    pub fn execution(&self, name: &ExecutionName) -> Result<Option<ExecutionShown>> {
+        executions::show(self.sql(), name)
     }
 
     /// Steps that a worker may be running right now, parked parents left out.

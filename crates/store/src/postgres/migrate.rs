@@ -6,10 +6,11 @@ use crate::sql::{Access, Sql};
 use crate::{Result, params};
 use model::Timestamp;
 
-const MIGRATIONS: [(&str, &str); 3] = [
+const MIGRATIONS: [(&str, &str); 4] = [
     ("0001_steps", include_str!("../../sql/postgres/migrations/0001_steps.sql")),
     ("0002_nodes", include_str!("../../sql/postgres/migrations/0002_nodes.sql")),
     ("0003_enqueue", include_str!("../../sql/postgres/migrations/0003_enqueue.sql")),
+    ("0004_executions", include_str!("../../sql/postgres/migrations/0004_executions.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

@@ -5,10 +5,11 @@ use crate::migration::{MigrationState, checksum, compare};
 use model::Timestamp;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-const MIGRATIONS: [(&str, &str); 3] = [
+const MIGRATIONS: [(&str, &str); 4] = [
     ("0001_steps", include_str!("../../sql/sqlite/migrations/0001_steps.sql")),
     ("0002_archive", include_str!("../../sql/sqlite/migrations/0002_archive.sql")),
     ("0003_nodes", include_str!("../../sql/sqlite/migrations/0003_nodes.sql")),
+    ("0004_executions", include_str!("../../sql/sqlite/migrations/0004_executions.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

@@ -1,11 +1,12 @@
 //! The engine's side of SQLite: which connection reads, which writes, and who may.
 
-use super::writer::Writer;
+use super::writer::{Side, Writer};
 use super::{Holder, Lock, OpenMode, connect, migrate};
 use crate::batch::NodeRow;
+use crate::executions::{self, Call, Order};
 use crate::sql::Sql;
 use crate::{
-    Batch, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, leases, reads,
+    Batch, Clock, Done, Found, Lease, Ledger, Result, Retained, Retention, Store, StoreError, leases, reads,
     retention, settings,
 };
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
@@ -137,7 +138,26 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| leases::release(connection, &lease, now))
     }
 
+    fn ledger(&self) -> Arc<dyn Ledger> {
+        Arc::new(SideLedger { clock: self.clock.clone(), side: self.writer.side() })
+    }
+
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
         SqliteStore::retain(self, what, dry_run)
+    }
+}
+
+/// Orders go to the one thread that writes, beside the turns.
+struct SideLedger {
+    clock: Arc<dyn Clock>,
+    side: Side,
+}
+
+impl Ledger for SideLedger {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+    fn order(&self, order: Order, done: executions::Done) {
+        self.side.call(Call { order, at: self.clock.now(), done });
     }
 }

@@ -5,7 +5,9 @@ use rules::settle::Snapshot;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use store::sql::Sql;
-use store::{Batch, Done, Found, Lease, Look, NodeRow, Result, Retained, Retention, Store, StoreError};
+use store::{
+    Batch, Done, Found, Lease, Ledger, Look, NodeRow, Result, Retained, Retention, Store, StoreError,
+};
 
 #[derive(Default)]
 pub struct Commits {
@@ -89,6 +91,9 @@ impl Store for Watched {
     }
     fn reset(&mut self) {
         self.inner.reset();
+    }
+    fn ledger(&self) -> Arc<dyn Ledger> {
+        self.inner.ledger()
     }
     fn release(&mut self, lease: &Lease) -> Result<()> {
         self.inner.release(lease)
