@@ -5,16 +5,18 @@ mod api;
 mod app;
 pub mod convert;
 mod error;
+pub mod executions;
 mod extract;
 pub mod figures;
 mod guard;
+mod idempotency;
 mod readers;
 mod web;
 mod words;
 
 use app::App;
 use axum::Router;
-use axum::middleware::{from_fn, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use std::io;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -36,6 +38,7 @@ pub fn router(site: Site) -> Router {
         .merge(web::routes())
         .fallback(error::no_such_page)
         .method_not_allowed_fallback(error::no_such_method)
+        .layer(from_fn_with_state(app.clone(), idempotency::once))
         .with_state(app)
         .layer(from_fn(guard::admit))
         .layer(map_response(guard::harden))

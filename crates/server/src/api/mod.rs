@@ -4,6 +4,7 @@ mod alerts;
 mod audit;
 mod breaker;
 mod drain;
+mod executions;
 mod groups;
 mod health;
 mod nodes;
@@ -35,6 +36,13 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/v1/nodes", get(nodes::list))
         .route("/v1/alerts", get(alerts::list))
         .route("/v1/audit", get(audit::list))
+        .route("/v1/executions", get(executions::list))
+        .route("/v1/executions/begin", post(executions::begin))
+        .route("/v1/executions/complete", post(executions::complete))
+        .route("/v1/executions/fail", post(executions::fail))
+        .route("/v1/executions/renew", post(executions::renew))
+        .route("/v1/executions/forget", post(executions::forget))
+        .route("/v1/executions/{namespace}/{key}", get(executions::show))
         .route("/v1/retention", post(retention::retain))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
 }

@@ -4,6 +4,7 @@
 
 mod breaker;
 mod create;
+mod executions;
 mod guard;
 mod health;
 mod list;
