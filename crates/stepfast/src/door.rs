@@ -8,8 +8,8 @@ use model::{Breaker, DispatchGroup, NewStep};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
-use store::{Retained, Retention};
-use wire::{BreakerBody, CreatedView, OperateBody, OperatedView, Problem};
+use store::{Clock, Retained, Retention, SystemClock};
+use wire::{BreakerBody, CreatedView, ForgetBody, ForgottenView, OperateBody, OperatedView, Problem};
 
 pub enum Door {
     Remote { url: String, http: reqwest::Client },
@@ -97,6 +97,26 @@ impl Door {
             }
             Door::Remote { url, http } => {
                 post(http, &format!("{url}/v1/retention?dry_run={dry_run}"), &what).await
+            }
+        }
+    }
+}
+
+impl Door {
+    /// Forget one page of executions, or count all that would be.
+    pub async fn forget_executions(&self, days: Option<f64>, dry_run: bool) -> Result<ForgottenView> {
+        match self {
+            Door::Local(local) => {
+                let span = days.map(|days| Duration::from_secs_f64(days * 86_400.0));
+                let before = span.map(|span| SystemClock::default().now() - span);
+                let all = local.engine.executions();
+                let done =
+                    if dry_run { all.count_forgotten(before).await } else { all.forget(before).await }?;
+                Ok(ForgottenView { executions: done.executions, more: done.more })
+            }
+            Door::Remote { url, http } => {
+                let url = format!("{url}/v1/executions/forget?dry_run={dry_run}");
+                post(http, &url, &ForgetBody { older_than_days: days }).await
             }
         }
     }
