@@ -1,5 +1,7 @@
 //! Executions in a transaction of the caller, beside nodes that work on the same database.
 
+mod alike;
+
 use engine::{Ask, Begin, ExecutionError};
 use model::{Execution, ExecutionAsk, ExecutionName, OwnerToken, Standing, Timestamp};
 use rules::idempotency::{self, Refusal, Verdict};
