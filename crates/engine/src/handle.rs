@@ -4,7 +4,7 @@ use crate::decider::Decider;
 use crate::request::{
     Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport,
 };
-use crate::{Config, EngineError};
+use crate::{Config, EngineError, Executions};
 use model::{Breaker, DispatchGroup, Fault, Name, NewStep, Report, SessionId, SessionOffer, StepId};
 use rules::settle::Mode;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ pub struct Engine {
     inbox: std::sync::mpsc::Sender<Request>,
     healthy: Arc<AtomicBool>,
     queues: Arc<[Name]>,
+    executions: Executions,
 }
 
 /// The thread that decides; stop it before the process ends.
@@ -51,18 +52,25 @@ impl Engine {
         let (inbox, requests) = std::sync::mpsc::channel();
         let healthy = Arc::new(AtomicBool::new(true));
         let queues = config.known_queues().into();
+        let executions = Executions::new(store.ledger());
         let mut decider = Decider::new(store, config, inbox.clone(), healthy.clone())?;
         let thread = std::thread::Builder::new()
             .name("stepfast-decider".into())
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        Ok((Engine { inbox, healthy, queues }, EngineThread { thread: Some(thread) }))
+        let engine = Engine { inbox, healthy, queues, executions };
+        Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
     /// The last commit went through, and the decider is at work.
     pub fn is_healthy(&self) -> bool {
         self.healthy.load(Ordering::Relaxed)
+    }
+
+    /// What is to be done once, however often it is asked for.
+    pub fn executions(&self) -> &Executions {
+        &self.executions
     }
 
     fn send(&self, request: Request) -> Result<()> {

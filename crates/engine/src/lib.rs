@@ -3,6 +3,7 @@
 mod config;
 mod decider;
 mod error;
+mod executions;
 mod handle;
 mod ids;
 mod keys;
@@ -14,10 +15,12 @@ mod turn;
 
 pub use config::Config;
 pub use error::EngineError;
+pub use executions::{Ask, Begin, Begun, ExecutionError, Executions, Forgotten, Held, Once, OnceError};
 pub use handle::{Engine, EngineThread, SessionHandle};
 pub use ids::Ids;
 pub use keys::{Secret, has_admin};
 pub use request::{Created, Dispatch, Handed, Operated, Operation, ReportAnswer, TickReport};
+pub use rules::idempotency::Refusal;
 pub use rules::operator::Verb;
 pub use rules::why::Why;
 pub use stopwatch::Stopwatch;

@@ -67,3 +67,7 @@ id!(
     /// One running engine, random per boot, never the host's name.
     NodeId
 );
+id!(
+    /// Who began an execution: the fence of its end.
+    OwnerToken
+);

@@ -2,6 +2,7 @@
 
 mod block;
 mod effect;
+mod execution;
 mod group;
 mod id;
 mod key;
@@ -15,8 +16,12 @@ mod time;
 
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
 pub use effect::{Effect, Move};
+pub use execution::{
+    Execution, ExecutionAsk, ExecutionEvent, ExecutionMoment, ExecutionName, ExecutionState, InputHash,
+    Standing, name_faults,
+};
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
-pub use id::{BlockId, KeyId, NodeId, SessionId, SignalId, StepId};
+pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId};
 pub use key::{Key, NewKey, Right, Role};
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use report::{Claim, Failure, LogLine, Outcome, Report};

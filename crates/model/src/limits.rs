@@ -83,6 +83,18 @@ pub const KEY_DAYS_MAX: u32 = 3_650;
 pub const KEYS_READ_EVERY: Duration = Duration::from_millis(500);
 /// How often the use of a key is written down.
 pub const KEY_USE_EVERY: Duration = Duration::from_secs(60);
+/// How long a caller of an execution may be silent, unless it says otherwise, and what it may say.
+pub const EXECUTION_LEASE_DEFAULT: Duration = Duration::from_secs(60);
+pub const EXECUTION_LEASE_MIN: Duration = Duration::from_secs(1);
+pub const EXECUTION_LEASE_MAX: Duration = Duration::from_secs(24 * 3600);
+/// How long the answer of an execution is kept, unless its caller says otherwise, and what it may say.
+pub const EXECUTION_KEEP_DEFAULT: Duration = Duration::from_secs(90 * 24 * 3600);
+pub const EXECUTION_KEEP_MIN: Duration = Duration::from_secs(1);
+pub const EXECUTION_KEEP_MAX: Duration = Duration::from_secs(3_660 * 24 * 3600);
+/// Orders about executions that share one commit.
+pub const EXECUTIONS_PER_COMMIT: usize = 256;
+/// Executions forgotten in one commit.
+pub const EXECUTIONS_FORGOTTEN_PAGE: usize = 1_000;
 
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");

@@ -5,6 +5,7 @@ pub mod board;
 pub mod creation;
 pub mod dispatcher;
 pub mod eligible;
+pub mod idempotency;
 pub mod key;
 pub mod machine;
 pub mod operator;

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use engine::EngineError;
+use engine::{EngineError, ExecutionError, Refusal};
 use model::Fault;
 use store::StoreError;
 use thiserror::Error;
@@ -44,6 +44,8 @@ pub enum ApiError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]
+    Execution(#[from] ExecutionError),
+    #[error(transparent)]
     Store(#[from] StoreError),
 }
 
@@ -82,6 +84,7 @@ impl ApiError {
             ApiError::Engine(EngineError::Refused { .. } | EngineError::Apart | EngineError::Undone) => {
                 (StatusCode::CONFLICT, "refused", "Refused")
             }
+            ApiError::Execution(problem) => execution_class(problem),
             ApiError::Store(StoreError::Corrupt { .. })
             | ApiError::Engine(EngineError::Unavailable(StoreError::Corrupt { .. })) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
@@ -100,7 +103,8 @@ impl ApiError {
         match self {
             ApiError::Invalid(faults)
             | ApiError::OutOfScope(faults)
-            | ApiError::Engine(EngineError::Invalid(faults)) => {
+            | ApiError::Engine(EngineError::Invalid(faults))
+            | ApiError::Execution(ExecutionError::Invalid(faults)) => {
                 faults.iter().map(crate::convert::fault).collect()
             }
             ApiError::Engine(EngineError::NoGroup(_)) => vec![wire::Fault {
@@ -134,13 +138,48 @@ impl IntoResponse for ApiError {
         let mut response = (status, Json(self.problem())).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if status == StatusCode::SERVICE_UNAVAILABLE {
+        if let ApiError::Execution(ExecutionError::InProgress { retry_after, .. }) = &self {
+            let seconds = retry_after.as_secs_f64().ceil().max(1.0) as u64;
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        } else if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
         }
         response
+    }
+}
+
+fn execution_class(problem: &ExecutionError) -> (StatusCode, &'static str, &'static str) {
+    match problem {
+        ExecutionError::Invalid(_) => {
+            (StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", "Invalid request")
+        }
+        ExecutionError::InProgress { .. } => (StatusCode::CONFLICT, "in_progress", "In progress"),
+        ExecutionError::Conflict { .. } => {
+            (StatusCode::UNPROCESSABLE_ENTITY, "key_conflict", "The key was used for something else")
+        }
+        ExecutionError::GivenUp { .. } => (StatusCode::CONFLICT, "given_up", "Given up"),
+        ExecutionError::Refused { why: Refusal::NotThere, .. } => {
+            (StatusCode::NOT_FOUND, "not_found", "Not found")
+        }
+        ExecutionError::Refused { why: Refusal::Lost { .. }, .. } => {
+            (StatusCode::CONFLICT, "lease_lost", "The lease was lost")
+        }
+        ExecutionError::Refused { why: Refusal::Ended, .. } => {
+            (StatusCode::CONFLICT, "already_ended", "It has ended already")
+        }
+        ExecutionError::AnswerTooLarge { .. } => {
+            (StatusCode::CONFLICT, "answer_not_kept", "The answer was not kept")
+        }
+        ExecutionError::Unreadable { .. } | ExecutionError::Unavailable(StoreError::Corrupt { .. }) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
+        }
+        ExecutionError::Unavailable(StoreError::Unfit(_)) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "not_storable", "The database refuses it")
+        }
+        ExecutionError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again later"),
     }
 }
 

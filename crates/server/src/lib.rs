@@ -6,9 +6,11 @@ mod api;
 mod app;
 pub mod convert;
 mod error;
+pub mod executions;
 mod extract;
 pub mod figures;
 mod guard;
+mod idempotency;
 mod readers;
 mod seats;
 mod web;
@@ -53,6 +55,7 @@ pub fn router(site: Site) -> Router {
     router
         .fallback(error::no_such_page)
         .method_not_allowed_fallback(error::no_such_method)
+        .layer(from_fn_with_state(app.clone(), idempotency::once))
         .with_state(app.clone())
         .layer(from_fn_with_state(app, guard::admit))
         .layer(map_response(guard::harden))

@@ -50,6 +50,9 @@ pub enum Command {
     /// Create, list, show and move steps
     #[command(subcommand)]
     Steps(Steps),
+    /// What is done once under a key: list, show, forget
+    #[command(subcommand)]
+    Executions(Executions),
     /// Decide and run work here, without a server
     Dispatch(Dispatch),
     /// The dispatch groups: who decides for them, what waits
@@ -142,6 +145,41 @@ pub enum Steps {
     Cancel(Operate),
     /// Run again: a new step takes the place of one that failed
     Retry(Operate),
+}
+
+#[derive(Subcommand)]
+pub enum Executions {
+    /// List executions, newest first
+    List(ListExecutions),
+    /// Show one with its answer and its history
+    Show { namespace: String, key: String },
+    /// Forget what has been kept as long as it was to be
+    Forget(ForgetExecutions),
+}
+
+#[derive(Args)]
+pub struct ListExecutions {
+    #[arg(long)]
+    pub namespace: Option<String>,
+    /// in_progress, done or failed
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Rows to list
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+    /// List everything
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Args)]
+pub struct ForgetExecutions {
+    /// All that began more than this many days ago, however long it was to be kept
+    #[arg(long)]
+    pub days: Option<f64>,
+    /// Only count
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Args)]

@@ -9,8 +9,11 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
-use store::{Retained, Retention};
-use wire::{BreakerBody, CreatedView, KeyBody, KeyMadeView, KeyView, OperateBody, OperatedView, Problem};
+use store::{Clock, Retained, Retention, SystemClock};
+use wire::{
+    BreakerBody, CreatedView, ForgetBody, ForgottenView, KeyBody, KeyMadeView, KeyView, OperateBody,
+    OperatedView, Problem,
+};
 
 pub enum Door {
     Remote { url: String, http: reqwest::Client },
@@ -144,6 +147,26 @@ fn client(settings: &Settings, url: &str) -> Result<reqwest::Client> {
     let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).default_headers(headers);
     // A plain address needs nobody's certificates: reading them takes time, and a small container has none.
     Ok(if url.starts_with("https://") { http } else { http.tls_certs_only([]) }.build()?)
+}
+
+impl Door {
+    /// Forget one page of executions, or count all that would be.
+    pub async fn forget_executions(&self, days: Option<f64>, dry_run: bool) -> Result<ForgottenView> {
+        match self {
+            Door::Local(local) => {
+                let span = days.map(|days| Duration::from_secs_f64(days * 86_400.0));
+                let before = span.map(|span| SystemClock::default().now() - span);
+                let all = local.engine.executions();
+                let done =
+                    if dry_run { all.count_forgotten(before).await } else { all.forget(before).await }?;
+                Ok(ForgottenView { executions: done.executions, more: done.more })
+            }
+            Door::Remote { url, http } => {
+                let url = format!("{url}/v1/executions/forget?dry_run={dry_run}");
+                post(http, &url, &ForgetBody { older_than_days: days }).await
+            }
+        }
+    }
 }
 
 fn created(created: &Created) -> CreatedView {

@@ -5,7 +5,10 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
-pub use engine::{Config, Engine, EngineError, EngineThread, Operation};
+pub use engine::{
+    Ask, Begin, Begun, Config, Engine, EngineError, EngineThread, ExecutionError, Executions, Held, Once,
+    OnceError, Operation,
+};
 pub use model::{Fault, LookAt, NewStep, Outcome, State, StepId, Success};
 pub use store::sqlite;
 pub use worker::{
@@ -36,7 +39,31 @@ pub use local::{Local, LocalConfig, host_name};
 /// ```
 ///
 /// Other languages call the SQL function `stepfast.enqueue` behind it; see `docs/operations/postgres.md`.
+///
+/// An effect in the same database is recorded in the same way: begin, do it and complete it in one transaction.
+///
+/// ```no_run
+/// use stepfast::postgres::tokio_postgres::Client;
+/// use stepfast::postgres::{Beginning, ExecutionInError, begin_in, complete_in};
+/// use stepfast::{Ask, Engine};
+///
+/// async fn credit(engine: &Engine, client: &mut Client, payment: &str) -> Result<(), ExecutionInError> {
+///     let owner = engine.executions().new_owner();
+///     let ask = Ask::new("payments.credit", payment).input(&payment).by(owner);
+///     let transaction = client.transaction().await?;
+///     if let Beginning::Begun { .. } = begin_in(&transaction, &ask).await? {
+///         transaction.execute("update wallets set balance = balance + 1 where payment = $1", &[&payment]).await?;
+///         complete_in(&transaction, &ask.name, owner, "{\"credited\":1}").await?;
+///     }
+///     transaction.commit().await?;
+///     Ok(())
+/// }
+/// ```
 pub mod postgres {
-    pub use store::postgres::{EnqueueError, enqueue_in, enqueue_many_in, tokio_postgres};
+    pub use store::executions::Beginning;
+    pub use store::postgres::{
+        EnqueueError, ExecutionInError, begin_in, complete_in, enqueue_in, enqueue_many_in, fail_in,
+        tokio_postgres,
+    };
 }
 pub use postgres::{EnqueueError, enqueue_in, enqueue_many_in};

@@ -71,8 +71,10 @@ fn code_of(problem: &anyhow::Error) -> u8 {
     use engine::EngineError as E;
     use store::StoreError as S;
     let engine = problem.downcast_ref::<E>();
-    let store = problem.downcast_ref::<S>().or(match engine {
-        Some(E::Unavailable(store)) => Some(store),
+    let execution = problem.downcast_ref::<engine::ExecutionError>();
+    let store = problem.downcast_ref::<S>().or(match (engine, execution) {
+        (Some(E::Unavailable(store)), _) => Some(store),
+        (_, Some(engine::ExecutionError::Unavailable(store))) => Some(store),
         _ => None,
     });
     let unavailable = matches!(store, Some(S::Down(_) | S::Busy(_) | S::Lost { .. }))

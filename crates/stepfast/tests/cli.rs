@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Home, until};
+use common::{Home, post, until};
 use serde_json::json;
 
 #[test]
@@ -131,4 +131,34 @@ fn the_dispatcher_log_tells_a_tick_in_order() {
     let order =
         ["[TICK START] Group: alpha", "[LOCK ACQUIRED]", "pick: 1 steps", "dispatch: 1 steps", "[TICK END]"];
     assert!(order.map(at).is_sorted(), "{log}");
+}
+
+#[test]
+fn executions_are_listed_shown_and_forgotten_with_a_server_and_without() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    let ask = |verb: &str, body: serde_json::Value| {
+        let (status, answer) = post(&format!("{}/v1/executions/{verb}", server.url), &body);
+        assert!(status < 300, "{answer}");
+        answer
+    };
+    let begun = ask("begin", json!({"namespace": "pay", "key": "7"}));
+    ask("complete", json!({"namespace": "pay", "key": "7", "owner": begun["owner"], "answer": {"paid": 1}}));
+    ask("begin", json!({"namespace": "pay", "key": "8"}));
+    let listed = home.json(&["executions", "list", "--json"]);
+    assert_eq!((listed.len(), &listed[0]["key"], &listed[1]["state"]), (2, &json!("8"), &json!("done")));
+    assert_eq!(home.json(&["executions", "list", "--state", "done", "--all", "--json"]).len(), 1);
+    let shown = home.ok(&["executions", "show", "pay", "7"]);
+    assert!(shown.contains("answer             {\"paid\":1}"), "{shown}");
+    assert!(shown.contains(" begun by …") && shown.contains(" done by …"), "{shown}");
+    assert_eq!(home.json(&["executions", "show", "pay", "7", "--json"])[0]["answer"]["paid"], 1);
+    assert!(home.fails(3, &["executions", "show", "pay", "9"]).contains("there is no execution pay:9"));
+    assert!(home.fails(3, &["executions", "list", "--state", "odd"]).contains("in_progress, done, failed"));
+    assert!(home.fails(3, &["executions", "forget", "--days=-1"]).contains("is out of range"));
+    let would = home.ok(&["executions", "forget", "--days", "0", "--dry-run"]);
+    assert!(would.contains("1 executions would be forgotten"), "what is held stays: {would}");
+    server.stop();
+    assert!(home.ok(&["executions", "forget", "--days", "0"]).contains("1 executions forgotten"));
+    assert_eq!(home.json(&["executions", "list", "--json"]).len(), 1);
+    home.ok(&["check"]);
 }

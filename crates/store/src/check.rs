@@ -6,6 +6,7 @@
 mod blocks;
 mod breakers;
 mod claims;
+mod executions;
 mod facts;
 mod history;
 mod live;
@@ -40,7 +41,6 @@ use Checkable::{Always, FullHistory, NotYet};
 
 const MESSAGE_GROUPS: Checkable = NotYet("message groups come with a later version");
 const TRANSPORT: Checkable = NotYet("queues outside the database come with a later version");
-const EXECUTIONS: Checkable = NotYet("execute-once records come with a later version");
 const WORKFLOWS: Checkable = NotYet("workflows come with a later version");
 const COMPENSATION: Checkable = NotYet("compensation comes with a later version");
 const POLLS: Checkable = NotYet("polling steps come with a later version");
@@ -60,7 +60,7 @@ pub const INVARIANTS: [(&str, &str, Checkable); 46] = [
     ("I9", "order per message group", MESSAGE_GROUPS),
     ("I10", "block on error", MESSAGE_GROUPS),
     ("I11", "publishing agrees with the state", TRANSPORT),
-    ("I12", "completed effects are recorded once per key", EXECUTIONS),
+    ("I12", "completed effects are recorded once per key", Always),
     ("I13", "attempts are counted and bounded", Always),
     ("I14", "a completed parent has only concluded children", Always),
     ("I15", "an ended parent has no live child", Always),
@@ -87,7 +87,7 @@ pub const INVARIANTS: [(&str, &str, Checkable); 46] = [
     ("I36", "alerts are open once and on what lives", Always),
     ("I37", "size limits hold in the rows", Always),
     ("I38", "retention leaves no orphans", Always),
-    ("I39", "idempotent intake", NotYet("the Idempotency-Key header comes with a later version")),
+    ("I39", "idempotent intake", Always),
     ("I40", "times are ordered", Always),
     ("S1", "block summaries equal their steps", Always),
     ("S2", "tallies equal the steps", Always),
@@ -117,7 +117,7 @@ pub struct Checked {
     pub left_out: Vec<(&'static str, &'static str, &'static str)>,
 }
 
-const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 8] = [
+const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 9] = [
     file,
     facts::check,
     blocks::check,
@@ -125,6 +125,7 @@ const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 8] = [
     tallies::check,
     breakers::check,
     signals::check,
+    executions::check,
     history::check,
 ];
 

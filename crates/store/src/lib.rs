@@ -7,6 +7,7 @@ mod check;
 mod clock;
 mod database;
 mod error;
+pub mod executions;
 mod explain;
 pub mod keys;
 mod leases;
@@ -32,6 +33,7 @@ pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;
 pub use error::StoreError;
+pub use executions::Ledger;
 pub use explain::Circumstances;
 pub use keys::{Change, KeyHash};
 pub use look::{GroupSeen, Look, NodeSeen};
@@ -44,11 +46,12 @@ use model::{
 use rules::settle::Snapshot;
 use serde::{Deserialize, Serialize};
 use sql::Sql;
+use std::sync::Arc;
 
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// Called when another node wakes this one; it must not block.
-pub type WakeUp = std::sync::Arc<dyn Fn(Wake) + Send + Sync>;
+pub type WakeUp = Arc<dyn Fn(Wake) + Send + Sync>;
 
 /// Whether nodes wake each other, or only look from time to time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,6 +161,8 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     /// After a failed commit nothing is taken until this is called.
     fn reset(&mut self);
     fn release(&mut self, lease: &Lease) -> Result<()>;
+    /// The records of what is done once, beside the turns.
+    fn ledger(&self) -> Arc<dyn Ledger>;
     /// Take one page of settled trees away, to be repeated while it says `more`; a dry run counts all and writes nothing.
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained>;
     /// Store what is not of a turn, all or nothing; how many rows each change found.

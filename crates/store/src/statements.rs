@@ -41,6 +41,14 @@ pub const UNSETTLED_CHILDREN: &str = include_str!("../sql/portable/unsettled_chi
 pub const AT_INDEX: &str = include_str!("../sql/portable/at_index.sql");
 pub const OLDEST_READY: &str = include_str!("../sql/portable/oldest_ready.sql");
 pub const OLDEST_PENDING: &str = include_str!("../sql/portable/oldest_pending.sql");
+pub const INSERT_EXECUTION: &str = include_str!("../sql/portable/insert_execution.sql");
+pub const FIND_EXECUTION: &str = include_str!("../sql/portable/find_execution.sql");
+pub const WRITE_EXECUTION: &str = include_str!("../sql/portable/write_execution.sql");
+pub const DELETE_EXECUTION: &str = include_str!("../sql/portable/delete_execution.sql");
+pub const INSERT_EXECUTION_EVENT: &str = include_str!("../sql/portable/insert_execution_event.sql");
+pub const EXECUTION_EVENTS: &str = include_str!("../sql/portable/execution_events.sql");
+pub const FORGET_EXECUTIONS: &str = include_str!("../sql/portable/forget_executions.sql");
+pub const FORGET_OLD_EXECUTIONS: &str = include_str!("../sql/portable/forget_old_executions.sql");
 
 /// What a rule needs of a step, in the order `rows::step` reads it.
 pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, \

@@ -139,6 +139,19 @@ planted! {
     i7_the_holder_is_over: "I7", "update sessions set ended_at = 1";
     i7_the_holder_let_its_lease_run_out: "I7", "update sessions set lease_ends_at = lease_ends_at - 100000000";
     i7_the_holder_is_not_on_record: "I7", "delete from sessions";
+    i12_done_without_an_answer: "I12", "update executions set answer = null where key = 'done'";
+    i12_done_and_still_leased: "I12", "update executions set lease_ends_at = 1 where key = 'done'";
+    i12_a_state_of_nobody: "I12", "update executions set state = 'perhaps' where key = 'done'";
+    i12_failed_more_often_than_begun: "I12", "update executions set failed_attempts = 2 where key = 'failed'";
+    i12_failed_and_never_failed: "I12", "update executions set failed_attempts = 0 where key = 'failed'";
+    i12_an_input_hash_that_is_none: "I12", "update executions set input_hash = x'00' where key = 'open'";
+    i12_ended_by_another_owner: "I12", "update executions set owner = x'07' where key = 'done'";
+    i12_a_beginning_is_not_on_record: "I12", "delete from execution_events where key = 'taken' and event = 'begun'";
+    i12_an_end_is_not_on_record: "I12", "delete from execution_events where key = 'failed' and event = 'failed'";
+    i12_done_twice: "I12",
+        "insert into execution_events select namespace, key, attempt, 'done', at, owner, null from execution_events
+          where key = 'again' and attempt = 1 and event = 'begun'";
+    i12_a_lease_without_end: "I12", "update executions set lease_ends_at = 9000000000000000 where key = 'open'";
     i13_failed_more_often_than_allowed: "I13", "update steps set failed_attempts = 3 where id = {broken}";
     i13_lost_more_often_than_allowed: "I13", "update steps set lost_attempts = 7, attempt = 9 where id = {lost}";
     i13_failed_without_a_claim: "I13", "update steps set attempt = 1 where id = {broken}";
@@ -200,6 +213,9 @@ planted! {
     i37_a_name_is_too_long: "I37", "update steps set label = printf('%.*c', 256, 'x') where id = {done}";
     i37_too_many_attempts_asked_for: "I37", "update steps set max_attempts = 1001 where id = {done}";
     i37_a_block_is_too_deep: "I37", "update blocks set depth = 65 where id = {block of pack}";
+    i37_an_answer_is_too_large: "I37", "update executions set answer = printf('%.*c', 1048577, 'x') where key = 'done'";
+    i37_a_key_is_too_long: "I37",
+        "pragma foreign_keys = off; update executions set key = printf('%.*c', 256, 'x') where key = 'done'";
     i38_attempts_of_a_step_that_is_gone: "I38", "update step_attempts set step_id = zeroblob(16) where step_id = {broken}";
     i38_history_of_a_step_that_is_gone: "I38", "update events set entity_id = zeroblob(16) where entity_id = {done}";
     i38_archived_and_live: "I38", "insert into steps_archive select * from steps where id = {done}";
@@ -208,6 +224,9 @@ planted! {
     i38_archived_without_the_block_it_owns: "I38", "delete from blocks_archive where owner_id = {old-order}";
     i38_archived_without_its_owner: "I38", "delete from steps_archive where id = {old-order}";
     i38_archived_while_it_moved: "I38", "update blocks_archive set touched = 1";
+    i38_history_of_an_execution_that_is_gone: "I38",
+        "pragma foreign_keys = off; delete from executions where key = 'done'";
+    i39_what_is_kept_is_no_answer: "I39", "update executions set answer = '{}' where key = 'k1'";
     i40_ended_before_it_started: "I40", "update steps set completed_at = started_at - 1 where id = {done}";
     i40_dispatched_before_it_was_made: "I40", "update steps set dispatched_at = 1 where id = {done}";
     i40_ended_without_a_time: "I40", "update steps set completed_at = null where id = {done}";

@@ -2,7 +2,8 @@
 
 use engine::{Config, Dispatch, Engine, EngineThread, Operation, ReportAnswer, SessionHandle, TickReport};
 use model::{
-    Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId, limits,
+    Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId,
+    Timestamp, limits,
 };
 use rules::settle::Mode;
 use std::sync::Arc;
@@ -84,6 +85,10 @@ impl Stage {
 
     pub fn database(&self) -> Database {
         self.ground.database()
+    }
+
+    pub fn clock_now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// The process dies and another takes its place.

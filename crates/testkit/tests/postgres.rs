@@ -2,6 +2,7 @@
 
 mod differential;
 mod enqueue;
+mod executions_in;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

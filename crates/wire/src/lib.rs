@@ -14,6 +14,7 @@
 mod alert;
 mod breaker;
 mod dashboard;
+mod execution;
 mod group;
 mod key;
 mod node;
@@ -28,6 +29,10 @@ pub use alert::{AlertPage, AlertView, AuditPage, AuditView};
 pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
 pub use dashboard::{
     ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,
+};
+pub use execution::{
+    BeginBody, BegunView, CompleteBody, ExecutionPage, ExecutionShow, ExecutionView, FailBody, ForgetBody,
+    ForgottenView, MomentView, RenewBody, RenewedView,
 };
 pub use group::{GroupPage, GroupView};
 pub use key::{KeyBody, KeyMadeView, KeyPage, KeyView};

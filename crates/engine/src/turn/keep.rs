@@ -5,6 +5,7 @@ use super::owed::Word;
 use super::refill::Sources;
 use super::sessions::Hold;
 use super::timers::Timers;
+use crate::executions::forget_pages;
 use crate::signal::Signal;
 use model::{Breaker, DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
@@ -37,6 +38,7 @@ impl Node {
             if now >= self.forgot_at + FORGET_EVERY {
                 self.forgot_at = now;
                 turn.forget = true;
+                forget_pages(self.store.ledger());
             }
         }
         if now >= self.renewed_at + limits::RENEW_EVERY {

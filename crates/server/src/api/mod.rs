@@ -4,6 +4,7 @@ mod alerts;
 mod audit;
 mod breaker;
 mod drain;
+mod executions;
 mod groups;
 mod health;
 mod keys;
@@ -38,6 +39,13 @@ pub fn routes() -> Routes {
         .at("/v1/worker/heartbeat", [post(Work, worker::heartbeat)])
         .at("/v1/worker/report", [post(Work, worker::report)])
         .at("/v1/worker/leave", [post(Work, worker::leave)])
+        .at("/v1/executions", [get(View, executions::list)])
+        .at("/v1/executions/begin", [post(Work, executions::begin)])
+        .at("/v1/executions/complete", [post(Work, executions::complete)])
+        .at("/v1/executions/fail", [post(Work, executions::fail)])
+        .at("/v1/executions/renew", [post(Work, executions::renew)])
+        .at("/v1/executions/forget", [post(Administer, executions::forget)])
+        .at("/v1/executions/{namespace}/{key}", [get(View, executions::show)])
         .at("/v1/retention", [post(Administer, retention::retain)])
         .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
         .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])

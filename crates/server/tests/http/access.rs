@@ -27,6 +27,13 @@ const EXPECTED: &str = "
     POST /v1/worker/heartbeat        work
     POST /v1/worker/report           work
     POST /v1/worker/leave            work
+    GET  /v1/executions              view
+    POST /v1/executions/begin        work
+    POST /v1/executions/complete     work
+    POST /v1/executions/fail         work
+    POST /v1/executions/renew        work
+    POST /v1/executions/forget       administer
+    GET  /v1/executions/{namespace}/{key} view
     POST /v1/retention               administer
     GET  /v1/keys                    administer
     POST /v1/keys                    administer
@@ -249,10 +256,19 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
             vec!["", "/held/0"],
         ),
         ("/v1/worker/report".into(), json!({"session": made[0], "reports": []}), vec![""]),
+        ("/v1/executions/begin".into(), json!({"namespace": "n", "key": "k"}), vec![""]),
+        ("/v1/executions/complete".into(), json!({"namespace": "n", "key": "k", "owner": made[0]}), vec![""]),
+        (
+            "/v1/executions/fail".into(),
+            json!({"namespace": "n", "key": "k", "owner": made[0], "error": "e"}),
+            vec![""],
+        ),
+        ("/v1/executions/renew".into(), json!({"namespace": "n", "key": "k", "owner": made[0]}), vec![""]),
+        ("/v1/executions/forget".into(), json!({}), vec![""]),
         ("/v1/worker/leave".into(), json!({"session": made[0]}), vec![""]),
     ];
     let posts = server::routes().iter().filter(|r| r.method == Method::POST && r.body == Takes::Json).count();
-    assert_eq!(posts, 11, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 16, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

@@ -4,6 +4,7 @@ mod breaker;
 mod check;
 mod demo;
 mod dispatch;
+mod executions;
 mod groups;
 mod keys;
 mod nodes;
@@ -42,6 +43,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Worker(args) => worker::run(&settings, common.server.as_deref(), args).await,
         Command::Demo(args) => demo::run(settings, args).await,
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
+        Command::Executions(verb) => executions::run(&settings, &common, verb).await,
         Command::Dispatch(args) => dispatch::run(settings, &common, args).await,
         Command::Groups => groups::run(&browse()?, common.json),
         Command::Breaker(verb) => breaker::run(&settings, &common, verb).await,

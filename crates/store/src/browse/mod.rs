@@ -5,12 +5,13 @@ mod nouns;
 pub use nouns::{Filter, StepRow, Totals};
 
 use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
+use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
 use crate::{AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, reads, rows, settings};
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, GroupStatus, Key, LogLine, NodeId, SessionId, StepId, Timestamp,
-    limits,
+    Block, BlockId, Breaker, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId, SessionId,
+    StepId, Timestamp, limits,
 };
 
 pub struct Browse {
@@ -236,6 +237,14 @@ impl Browse {
     /// The API keys that are not revoked, with what is kept of their secrets.
     pub fn kept_keys(&self) -> Result<Vec<(Key, KeyHash)>> {
         keys::kept(self.sql())
+    }
+
+    pub fn executions(&self, filter: &ExecutionFilter) -> Result<Vec<ExecutionLine>> {
+        executions::list(self.sql(), filter)
+    }
+
+    pub fn execution(&self, name: &ExecutionName) -> Result<Option<ExecutionShown>> {
+        executions::show(self.sql(), name)
     }
 
     /// Steps that a worker may be running right now, parked parents left out.

@@ -76,6 +76,9 @@ impl From<tokio_postgres::Error> for StoreError {
         if error.code() == Some(&SqlState::UNIQUE_VIOLATION) {
             return StoreError::Lost { what: told };
         }
+        if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+            return StoreError::Busy(told);
+        }
         if is_unfit(&error) { StoreError::Unfit(told) } else { StoreError::Down(told) }
     }
 }

@@ -10,6 +10,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_steps", include_str!("../../sql/postgres/migrations/0001_steps.sql")),
     ("0002_nodes", include_str!("../../sql/postgres/migrations/0002_nodes.sql")),
     ("0003_enqueue", include_str!("../../sql/postgres/migrations/0003_enqueue.sql")),
+    ("0004_executions", include_str!("../../sql/postgres/migrations/0004_executions.sql")),
     ("0005_api_keys", include_str!("../../sql/postgres/migrations/0005_api_keys.sql")),
     ("0006_worker", include_str!("../../sql/postgres/migrations/0006_worker.sql")),
 ];

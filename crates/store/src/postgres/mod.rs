@@ -5,7 +5,9 @@ mod batched;
 mod clock;
 mod commit;
 mod enqueue;
+mod executions;
 mod leases;
+mod ledger;
 mod link;
 mod listen;
 mod look;
@@ -20,6 +22,7 @@ mod tls;
 mod writer;
 
 pub use enqueue::{EnqueueError, enqueue_in, enqueue_many_in};
+pub use executions::{ExecutionInError, begin_in, complete_in, fail_in};
 pub use link::Patience;
 pub use scratch::Scratch;
 pub use store::PostgresStore;

@@ -4,6 +4,7 @@ use super::address::Address;
 use super::clock::{SERVER_NOW, ServerClock};
 use super::commit::Committer;
 use super::leases::shift;
+use super::ledger::PostgresLedger;
 use super::link::{Link, Patience};
 use super::listen::{Bell, EVERYBODY};
 use super::look::look;
@@ -15,8 +16,8 @@ use crate::batch::NodeRow;
 use crate::settings::announce;
 use crate::sql::{Access, Sql};
 use crate::{
-    Batch, Change, Clock, Done, Found, Lease, Listen, Look, Result, Retained, Retention, Store, StoreError,
-    Wake, WakeUp, keys, leases, params, reads, retention,
+    Batch, Change, Clock, Done, Found, Lease, Ledger, Listen, Look, Result, Retained, Retention, Store,
+    StoreError, Wake, WakeUp, keys, leases, params, reads, retention,
 };
 use model::{Block, BlockId, DispatchGroup, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -29,6 +30,7 @@ pub struct PostgresStore {
     /// Compared with the server's now and then; a test brings its own clock.
     server: Option<Arc<ServerClock>>,
     writer: Writer,
+    ledger: Arc<PostgresLedger>,
     mark: Mark,
     places: Places,
     retained_to: std::cell::Cell<retention::Cursor>,
@@ -47,8 +49,9 @@ impl PostgresStore {
         let clock = clock.or_else(|| server.clone().map(|c| c as Arc<dyn Clock>)).expect("one of the two");
         let mark = Mark::default();
         let writer = Writer::start(Committer::new(Address::parse(url)?, patience, mark.clone()));
+        let ledger = Arc::new(PostgresLedger::start(url, clock.clone())?);
         let (url, places, retained_to) = (url.into(), Places::default(), Default::default());
-        let store = PostgresStore { url, link, clock, server, writer, mark, places, retained_to };
+        let store = PostgresStore { url, link, clock, server, writer, ledger, mark, places, retained_to };
         store.compare_clocks()?;
         migrate(&store.link, store.clock.now())?;
         Ok(store)
@@ -167,6 +170,10 @@ impl Store for PostgresStore {
         leases::release(self.reader(), lease, self.now())?;
         // The process may end with this call, so it is not left to the bell.
         self.reader().each(EVERYBODY, params![], &mut |_| Ok(()))
+    }
+
+    fn ledger(&self) -> Arc<dyn Ledger> {
+        self.ledger.clone()
     }
 
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {

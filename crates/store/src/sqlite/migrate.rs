@@ -9,6 +9,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_steps", include_str!("../../sql/sqlite/migrations/0001_steps.sql")),
     ("0002_archive", include_str!("../../sql/sqlite/migrations/0002_archive.sql")),
     ("0003_nodes", include_str!("../../sql/sqlite/migrations/0003_nodes.sql")),
+    ("0004_executions", include_str!("../../sql/sqlite/migrations/0004_executions.sql")),
     ("0005_api_keys", include_str!("../../sql/sqlite/migrations/0005_api_keys.sql")),
     ("0006_worker", include_str!("../../sql/sqlite/migrations/0006_worker.sql")),
 ];

@@ -54,6 +54,14 @@ fn every_statement_prepares_and_names_its_parameters_in_order() {
         &due(10),
         OLDEST_READY,
         OLDEST_PENDING,
+        INSERT_EXECUTION,
+        FIND_EXECUTION,
+        WRITE_EXECUTION,
+        DELETE_EXECUTION,
+        INSERT_EXECUTION_EVENT,
+        EXECUTION_EVENTS,
+        FORGET_EXECUTIONS,
+        FORGET_OLD_EXECUTIONS,
     ] {
         let sql = with_columns(sql);
         let statement = connection.prepare(&sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));
@@ -77,6 +85,8 @@ fn what_waits_is_found_without_reading_history() {
         (UNSETTLED_CHILDREN, "steps_block"),
         (AT_INDEX, "steps_block"),
         (&due(10), "steps_wake"),
+        (FORGET_EXECUTIONS, "executions_kept"),
+        (FORGET_OLD_EXECUTIONS, "executions_made"),
     ] {
         let mut statement = connection.prepare(&format!("explain query plan {}", with_columns(sql))).unwrap();
         let mut found = statement.raw_query();

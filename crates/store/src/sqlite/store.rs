@@ -1,12 +1,13 @@
 //! The engine's side of SQLite: which connection reads, which writes, and who may.
 
-use super::writer::Writer;
+use super::writer::{Side, Writer};
 use super::{Holder, Lock, OpenMode, connect, migrate};
 use crate::batch::NodeRow;
+use crate::executions::{self, Call, Order};
 use crate::sql::Sql;
 use crate::{
-    Batch, Change, Clock, Done, Found, Lease, Result, Retained, Retention, Store, StoreError, keys, leases,
-    reads, retention, settings,
+    Batch, Change, Clock, Done, Found, Lease, Ledger, Result, Retained, Retention, Store, StoreError, keys,
+    leases, reads, retention, settings,
 };
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -137,11 +138,30 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| leases::release(connection, &lease, now))
     }
 
+    fn ledger(&self) -> Arc<dyn Ledger> {
+        Arc::new(SideLedger { clock: self.clock.clone(), side: self.writer.side() })
+    }
+
     fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
         SqliteStore::retain(self, what, dry_run)
     }
 
     fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         self.writer.run(move |connection| keys::apply(connection, &changes))
+    }
+}
+
+/// Orders go to the one thread that writes, beside the turns.
+struct SideLedger {
+    clock: Arc<dyn Clock>,
+    side: Side,
+}
+
+impl Ledger for SideLedger {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+    fn order(&self, order: Order, done: executions::Done) {
+        self.side.call(Call { order, at: self.clock.now(), done });
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! Why    SQLite has one writer; giving it a thread of its own lets the next turn be decided while this one syncs. After a
 //!        failed batch it refuses all that were decided on top of it, until the engine has looked again. A panic is such a
-//!        failure too, and the thread outlives it.
+//!        failure too, and the thread outlives it. Orders about executions that wait together share one commit; no turn rests
+//!        on them.
 
 use super::commit::commit;
 use crate::answer::{Answer, panicked};
+use crate::executions::{Call, answer_each};
 use crate::{Batch, Done, Result, StoreError};
+use model::limits;
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -23,11 +26,25 @@ enum Order {
     },
     /// Something that is not a turn: maintenance, a lease.
     Run(Work),
+    Execute(Call),
     Reset(u64),
+    /// Others may still have a way in, so the thread is told.
+    Stop,
+}
+
+/// A way to the writer for calls that are not turns, which may outlive it.
+#[derive(Clone)]
+pub struct Side(mpsc::Sender<Order>);
+
+impl Side {
+    pub fn call(&self, call: Call) {
+        // What a thread that is gone does not take is answered by being dropped.
+        let _ = self.0.send(Order::Execute(call));
+    }
 }
 
 pub struct Writer {
-    orders: Option<mpsc::Sender<Order>>,
+    orders: mpsc::Sender<Order>,
     generation: u64,
     thread: Option<JoinHandle<()>>,
 }
@@ -43,14 +60,16 @@ impl Writer {
             .name("stepfast-writer".into())
             .spawn(move || run(connection, commit, inbox))
             .expect("a thread can be started");
-        Writer { orders: Some(orders), generation: 0, thread: Some(thread) }
+        Writer { orders, generation: 0, thread: Some(thread) }
+    }
+
+    pub fn side(&self) -> Side {
+        Side(self.orders.clone())
     }
 
     fn send(&self, order: Order) {
-        if let Some(orders) = &self.orders {
-            // What a thread that is gone does not take is answered by being dropped.
-            let _ = orders.send(order);
-        }
+        // What a thread that is gone does not take is answered by being dropped.
+        let _ = self.orders.send(order);
     }
 
     pub fn commit(&self, batch: Batch, done: Done) {
@@ -78,7 +97,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.orders.take();
+        self.send(Order::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -88,8 +107,21 @@ impl Drop for Writer {
 fn run(mut connection: Connection, commit: Commit, inbox: mpsc::Receiver<Order>) {
     let mut generation = 0;
     let mut failed = false;
-    while let Ok(order) = inbox.recv() {
+    let mut left = None;
+    while let Some(order) = left.take().or_else(|| inbox.recv().ok()) {
         match order {
+            Order::Stop => return,
+            Order::Execute(first) => {
+                let (calls, next) = those_that_wait(first, &inbox);
+                left = next;
+                let done = guarded(&mut connection, |connection| {
+                    answer_each(connection, calls);
+                    Ok(())
+                });
+                if let Err(problem) = done {
+                    tracing::error!(%problem, "orders about executions were given up");
+                }
+            }
             Order::Commit { generation: of, answer, .. } if failed || of != generation => {
                 answer.give(Err(StoreError::Lost { what: "the turn before this one".into() }));
             }
@@ -113,6 +145,19 @@ fn run(mut connection: Connection, commit: Commit, inbox: mpsc::Receiver<Order>)
             }
         }
     }
+}
+
+/// The calls that have come meanwhile, up to the first order that is none.
+fn those_that_wait(first: Call, inbox: &mpsc::Receiver<Order>) -> (Vec<Call>, Option<Order>) {
+    let mut calls = vec![first];
+    while calls.len() < limits::EXECUTIONS_PER_COMMIT {
+        match inbox.try_recv() {
+            Ok(Order::Execute(call)) => calls.push(call),
+            Ok(other) => return (calls, Some(other)),
+            Err(_) => break,
+        }
+    }
+    (calls, None)
 }
 
 /// A panic leaves no transaction open behind it.
@@ -143,6 +188,28 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         let mut writer = Writer::start_with(connection, panics_once);
         a_panic_is_answered(&mut writer, Writer::commit, Writer::reset);
+    }
+
+    #[test]
+    fn calls_that_wait_together_share_a_commit_and_a_turn_ends_the_row() {
+        use crate::executions::Order as Asked;
+        let call = || Call {
+            order: Asked::Forget { made_before: None },
+            at: model::Timestamp(0),
+            done: Box::new(|_| {}),
+        };
+        let (orders, inbox) = mpsc::channel();
+        for _ in 0..2 {
+            orders.send(Order::Execute(call())).unwrap();
+        }
+        orders.send(Order::Reset(1)).unwrap();
+        for _ in 0..limits::EXECUTIONS_PER_COMMIT {
+            orders.send(Order::Execute(call())).unwrap();
+        }
+        let (calls, next) = those_that_wait(call(), &inbox);
+        assert_eq!((calls.len(), matches!(next, Some(Order::Reset(1)))), (3, true));
+        let (calls, next) = those_that_wait(call(), &inbox);
+        assert_eq!((calls.len(), next.is_none()), (limits::EXECUTIONS_PER_COMMIT, true));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A set of rows with something of everything, made by the rules.
 
 use super::world::{World, again, at, complete, fail, parent, resolver, step};
-use model::{BlockId, NewStep, Outcome};
+use model::{BlockId, NewStep, Outcome, Standing, limits};
 use rules::operator::Verb;
 use std::time::Duration;
 use stepfast_store::Retention;
@@ -10,6 +10,7 @@ pub fn healthy(full_history: bool) -> World {
     let mut w = World::new(full_history);
     old_trees(&mut w);
     w.wait(Duration::from_secs(3600));
+    executions(&mut w);
     let before = w.now();
     assert_eq!(w.store.retain(Retention::Archive { before }, false).unwrap().trees, 3);
     w.wait(Duration::from_secs(1));
@@ -101,4 +102,24 @@ fn surroundings(w: &mut World) {
     w.alert("step", w.named["done"].to_string(), true);
     w.alert("step", w.named["done"].to_string(), false);
     w.claim("logged");
+}
+
+/// Work done once: done, failed, in somebody's hands, taken over, and a request with its answer.
+fn executions(w: &mut World) {
+    w.begin("pay", "done", 1);
+    w.end("pay", "done", 1, Standing::Done { answer: "{\"credited\":1}".into() });
+    w.begin("pay", "failed", 1);
+    w.end("pay", "failed", 1, Standing::Failed { error: "no".into() });
+    w.begin("pay", "again", 1);
+    w.end("pay", "again", 1, Standing::Failed { error: "no".into() });
+    w.begin("pay", "again", 2);
+    w.end("pay", "again", 2, Standing::Done { answer: "7".into() });
+    w.begin("pay", "taken", 1);
+    w.wait(limits::EXECUTION_LEASE_DEFAULT);
+    w.begin("pay", "taken", 2);
+    w.begin("pay", "open", 1);
+    w.begin("http POST /v1/steps", "k1", 1);
+    let answer =
+        "{\"status\":201,\"content_type\":\"application/json\",\"body\":{},\"left_out\":null}".into();
+    w.end("http POST /v1/steps", "k1", 1, Standing::Done { answer });
 }

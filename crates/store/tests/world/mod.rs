@@ -6,8 +6,9 @@ mod parts;
 pub use parts::*;
 
 use model::{
-    Block, BlockId, Breaker, Detail, DispatchGroup, Effect, Event, Move, NewStep, NodeId, Outcome, Report,
-    SessionId, SessionOffer, State, Step, StepId, Timestamp, limits,
+    Block, BlockId, Breaker, Detail, DispatchGroup, Effect, Event, ExecutionAsk, ExecutionName, Move,
+    NewStep, NodeId, Outcome, OwnerToken, Report, SessionId, SessionOffer, Standing, State, Step, StepId,
+    Timestamp, limits,
 };
 use rules::board::Board;
 use rules::creation::{Ground, plan};
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use stepfast_store::Browse;
+use stepfast_store::executions::{Beginning, Order, Told, input_hash};
 use stepfast_store::sqlite::{Holder, SqliteStore};
 use stepfast_store::{
     Alert, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow,
@@ -137,6 +139,28 @@ impl World {
         connection.busy_timeout(Duration::from_secs(5)).unwrap();
         connection.execute_batch("pragma ignore_check_constraints = on").unwrap();
         connection.execute_batch(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
+    }
+    /// Begin an execution; the owner is a number.
+    pub fn begin(&self, namespace: &str, key: &str, owner: u64) {
+        let ask = ExecutionAsk {
+            name: ExecutionName::new(namespace, key),
+            input: input_hash(b""),
+            owner: OwnerToken::of(owner),
+            lease: limits::EXECUTION_LEASE_DEFAULT,
+            max_attempts: 3,
+            keep: limits::EXECUTION_KEEP_DEFAULT,
+        };
+        let told = self.order(Order::Begin(ask));
+        assert!(matches!(told, Told::Beginning(Beginning::Begun { .. })), "{told:?}");
+    }
+    pub fn end(&self, namespace: &str, key: &str, owner: u64, how: Standing) {
+        let (name, owner) = (ExecutionName::new(namespace, key), OwnerToken::of(owner));
+        assert_eq!(self.order(Order::End { name, owner, how }), Told::Ended);
+    }
+    pub fn order(&self, order: Order) -> Told {
+        let (told, answer) = mpsc::channel();
+        self.store.ledger().order(order, Box::new(move |outcome| told.send(outcome).unwrap()));
+        answer.recv().unwrap().unwrap()
     }
     /// Overwrite the first page of a table or index.
     pub fn damage(&self, name: &str) {

@@ -15,7 +15,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 17] = [
+const TABLES: [(&str, &str, &str); 19] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -46,6 +46,13 @@ const TABLES: [(&str, &str, &str); 17] = [
     ("alerts", "entity entity_id reason severity message opened_at updated_at closed_at", "id"),
     ("audit", "at who verb target why before after", "id"),
     ("api_keys", "id name hash role scope created_at created_by expires_at revoked_at last_used_at", "id"),
+    (
+        "executions",
+        "namespace key input_hash state owner lease_ends_at attempt failed_attempts max_attempts answer error created_at \
+         updated_at keep_until",
+        "namespace, key",
+    ),
+    ("execution_events", "namespace key attempt event at owner error", "namespace, key, attempt, event"),
 ];
 const SETTINGS: (&str, &str, &str) = ("settings", "name value", "");
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use store::sql::Sql;
 use store::{
-    Batch, Change, Done, Found, Lease, Look, NodeRow, Result, Retained, Retention, Store, StoreError,
+    Batch, Change, Done, Found, Lease, Ledger, Look, NodeRow, Result, Retained, Retention, Store, StoreError,
 };
 
 #[derive(Default)]
@@ -91,6 +91,9 @@ impl Store for Watched {
     }
     fn reset(&mut self) {
         self.inner.reset();
+    }
+    fn ledger(&self) -> Arc<dyn Ledger> {
+        self.inner.ledger()
     }
     fn release(&mut self, lease: &Lease) -> Result<()> {
         self.inner.release(lease)

@@ -1,0 +1,141 @@
+//! The `Idempotency-Key` header: a POST that is sent again is answered again, not done again.
+//!
+//! Why    a client whose connection broke cannot know whether it was heard. The first request with a key runs on its own task, so
+//!        that it ends and is recorded also when nobody waits for it any more. The body counts to the letter, with the address.
+
+use crate::access::Caller;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::BODY_BYTES_MAX;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use engine::{Ask, Begin, Begun, Executions};
+use model::limits;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+const HEADER: &str = "idempotency-key";
+const REPLAYED: &str = "idempotency-replayed";
+/// What the namespaces of the header begin with; the route follows.
+pub const NAMESPACE: &str = "http ";
+/// The largest answer that is looked at; those of the API are smaller.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// What these answer is shown once and kept nowhere.
+const SHOWN_ONCE: [&str; 2] = ["/v1/keys", "/sign-in"];
+/// Beside the body, in what is kept of an answer.
+const AROUND_BYTES: usize = 256;
+
+pub async fn once(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let key = request.headers().get(HEADER).filter(|_| *request.method() == Method::POST).cloned();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_string());
+    match key.zip(route.filter(|route| !SHOWN_ONCE.contains(&route.as_str()))) {
+        None => next.run(request).await,
+        Some((key, route)) => match keyed(&app, &key, &route, request, next).await {
+            Ok(response) => response,
+            Err(refused) => refused.into_response(),
+        },
+    }
+}
+
+async fn keyed(
+    app: &App,
+    key: &HeaderValue,
+    route: &str,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let unreadable = |_| ApiError::BadRequest("Idempotency-Key: use visible ASCII characters".into());
+    let key = key.to_str().map_err(unreadable)?.trim();
+    let (parts, body) = request.into_parts();
+    let too_large = |_| ApiError::TooLarge { max: BODY_BYTES_MAX };
+    let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(too_large)?;
+    let place = parts.uri.path_and_query().map_or_else(|| parts.uri.path(), |p| p.as_str());
+    let input = [place.as_bytes(), b"\n", &body].concat();
+    // What one caller was answered is not told to another.
+    let caller = parts.extensions.get::<Caller>().and_then(Caller::key);
+    let by = caller.map(|key| format!(" by {}", key.id)).unwrap_or_default();
+    let ask = Ask::new(format!("{NAMESPACE}POST {route}{by}"), key)
+        .input_text(&input)
+        .max_attempts(limits::ATTEMPTS_MAX);
+    let executions = app.site.engine.executions().clone();
+    match executions.begin(&ask).await? {
+        Begin::Replay { answer } => replay(&ask, &answer),
+        Begin::Run(begun) => {
+            let request = Request::from_parts(parts, Body::from(body));
+            let run = tokio::spawn(async move { run(&executions, &begun, request, next).await });
+            run.await.map_err(|_| ApiError::NotReady("the request was given up".into()))?
+        }
+    }
+}
+
+async fn run(
+    executions: &Executions,
+    begun: &Begun,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let response = executions.hold(begun, next.run(request)).await?;
+    let (parts, body) = response.into_parts();
+    let unreadable = |e: axum::Error| ApiError::NotReady(format!("the answer could not be read: {e}"));
+    let body = to_bytes(body, ANSWER_BYTES_MAX).await.map_err(unreadable)?;
+    let recorded = if parts.status.is_server_error() {
+        executions.fail(&begun.held, format!("answered {}", parts.status)).await
+    } else {
+        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        executions.complete(&begun.held, Kept::of(parts.status, kind, &body).text()).await
+    };
+    if let Err(problem) = recorded {
+        // It was done, and whoever waits is told so; the key is free again once its lease is over.
+        tracing::warn!(target: "server", %problem, "an answer was not kept: {problem}");
+    }
+    Ok(Response::from_parts(parts, Body::from(body)))
+}
+
+/// An answer as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    status: u16,
+    content_type: Option<String>,
+    /// None where there was none.
+    body: Option<Box<RawValue>>,
+    /// The size of a body that was too large.
+    left_out: Option<usize>,
+}
+
+impl Kept {
+    fn of(status: StatusCode, kind: Option<&str>, body: &Bytes) -> Kept {
+        let fits = body.len() + AROUND_BYTES <= limits::PAYLOAD_BYTES_MAX;
+        let text = std::str::from_utf8(body).ok().filter(|_| fits);
+        let raw = text.and_then(|text| RawValue::from_string(text.into()).ok());
+        let left_out = (raw.is_none() && !body.is_empty()).then_some(body.len());
+        let content_type = kind.map(|kind| kind.chars().take(64).collect());
+        Kept { status: status.as_u16(), content_type, body: raw, left_out }
+    }
+    fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+fn replay(ask: &Ask, answer: &str) -> Result<Response, ApiError> {
+    let unreadable = |problem: String| {
+        ApiError::Execution(engine::ExecutionError::Unreadable { name: ask.name.clone(), problem })
+    };
+    let kept: Kept = serde_json::from_str(answer).map_err(|e| unreadable(e.to_string()))?;
+    if let Some(bytes) = kept.left_out {
+        let name = ask.name.clone();
+        return Err(ApiError::Execution(engine::ExecutionError::AnswerTooLarge { name, bytes }));
+    }
+    let body = kept.body.map_or_else(Body::empty, |raw| Body::from(raw.get().to_string()));
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(kept.status).map_err(|e| unreadable(e.to_string()))?;
+    let headers = response.headers_mut();
+    if let Some(kind) = kept.content_type.and_then(|kind| HeaderValue::try_from(kind).ok()) {
+        headers.insert(header::CONTENT_TYPE, kind);
+    }
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    Ok(response)
+}
