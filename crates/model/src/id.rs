@@ -71,3 +71,10 @@ id!(
     /// Who began an execution: the fence of its end.
     OwnerToken
 );
+
+impl OwnerToken {
+    /// The same for the same run of a step, and another for every other run.
+    pub fn of_run(step: StepId, attempt: u32) -> OwnerToken {
+        OwnerToken(uuid::Uuid::from_u128(step.0.as_u128() ^ (u128::from(attempt) << 64)))
+    }
+}

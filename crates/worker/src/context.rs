@@ -1,7 +1,12 @@
 //! What a job knows of its run, and what it says on the way.
 
+use crate::job::JobResult;
+use crate::link::Link;
+use crate::once::Asker;
 use engine::Clock;
 use model::{Claim, Failure, LogLine, LookAt, NewStep, Outcome, StepId, Success, Timestamp, limits};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -14,6 +19,8 @@ pub struct Context {
 
 struct Run {
     claim: Claim,
+    /// The way to the engine; a trial has none.
+    link: Option<Link>,
     cancelled: watch::Receiver<bool>,
     clock: Arc<dyn Clock>,
     said: Mutex<Said>,
@@ -37,8 +44,13 @@ struct Log {
 }
 
 impl Context {
-    pub fn new(claim: Claim, cancelled: watch::Receiver<bool>, clock: Arc<dyn Clock>) -> Context {
-        Context { run: Arc::new(Run { claim, cancelled, clock, said: Mutex::default() }) }
+    pub fn new(
+        claim: Claim,
+        link: Option<Link>,
+        cancelled: watch::Receiver<bool>,
+        clock: Arc<dyn Clock>,
+    ) -> Context {
+        Context { run: Arc::new(Run { claim, link, cancelled, clock, said: Mutex::default() }) }
     }
     fn said(&self) -> MutexGuard<'_, Said> {
         self.run.said.lock().unwrap_or_else(PoisonError::into_inner)
@@ -86,6 +98,24 @@ impl Context {
     pub fn success(&self, success: Success) -> &Context {
         self.said().success = success;
         self
+    }
+
+    /// Do something once under this key, however often this job, or any other of its action, asks for it: whoever asks later gets the
+    /// answer of the one who did it, and whoever asks meanwhile waits for it. An error is recorded and costs one of three attempts.
+    /// Pass the key on where the effect is somebody else's: between an effect and its record there is always a moment.
+    pub async fn once<T, F>(&self, key: &str, operation: impl FnOnce() -> F) -> JobResult<T>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = JobResult<T>>,
+    {
+        let claim = &self.run.claim;
+        let asker = Asker {
+            link: self.run.link.as_ref(),
+            #[cfg(feature = "remote")]
+            run: (claim.step, claim.attempt),
+            namespace: &claim.action,
+        };
+        asker.once(key, operation).await
     }
 
     /// Keep a line with the step. Of one run the last 64 KiB are kept.

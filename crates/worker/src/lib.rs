@@ -2,11 +2,14 @@
 
 mod builtin;
 mod context;
+#[cfg(feature = "remote")]
+mod far;
 mod held;
 mod instead;
 mod job;
 mod lifecycle;
 mod link;
+mod once;
 mod policy;
 #[cfg(feature = "remote")]
 mod remote;

@@ -8,6 +8,7 @@ use crate::instead::Instead;
 use crate::job::{Job, JobError, JobResult};
 use crate::policy;
 use model::{Failure, LookAt, Outcome};
+use serde::de::DeserializeOwned;
 
 pub async fn run<J: Job>(job: &J, context: &Context) -> Outcome {
     let mut done = None;
@@ -28,8 +29,7 @@ pub struct Done {
 
 async fn steps<J: Job>(job: &J, context: &Context, done: &mut Option<Done>) -> JobResult<Outcome> {
     let claim = context.claim();
-    let arguments: J::Arguments =
-        serde_json::from_str(&claim.arguments).map_err(|e| bad_arguments(context, &e))?;
+    let arguments: J::Arguments = read(&claim.arguments).map_err(|e| bad_arguments(context, &e))?;
     let (at, output) = match &claim.look {
         Some(look) => (Some(look.at), serde_json::from_str(look.response.as_deref().unwrap_or("null"))?),
         None => match early(job, context, &arguments).await? {
@@ -52,6 +52,16 @@ async fn steps<J: Job>(job: &J, context: &Context, done: &mut Option<Done>) -> J
     }
     job.complete(context, &arguments, &output).await?;
     Ok(context.completed(response))
+}
+
+/// A step without arguments has an empty object, which a job without arguments reads as nothing.
+fn read<A: DeserializeOwned>(arguments: &str) -> Result<A, serde_json::Error> {
+    let read = serde_json::from_str(arguments);
+    if arguments == "{}" {
+        read.or_else(|problem| serde_json::from_str("null").map_err(|_| problem))
+    } else {
+        read
+    }
 }
 
 /// The guards, the rate limit and the budget: what keeps a job from starting.

@@ -7,6 +7,7 @@ use model::{Claim, Failure, Fault, Look, NewStep, Outcome, Place, Report, Sessio
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
+use std::fmt;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use wire::{
@@ -23,6 +24,30 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(2);
 
 type Result<T> = std::result::Result<T, EngineError>;
+
+/// Why a call was not carried out.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Nothing is known of it; asking again may help.
+    Away(String),
+    Told {
+        code: String,
+        detail: String,
+        faults: Vec<Fault>,
+        retry_after: Option<Duration>,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Away(problem) => f.write_str(problem),
+            Refusal::Told { detail, .. } => f.write_str(detail),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 #[derive(Clone)]
 pub struct Remote {
@@ -44,22 +69,41 @@ impl Remote {
     }
 
     async fn post<T: DeserializeOwned>(&self, call: &str, body: &impl Serialize) -> Result<T> {
-        let mut request = self.http.post(format!("{}/v1/worker/{call}", self.url)).json(body);
+        self.call(&format!("/v1/worker/{call}"), body).await.map_err(|refused| match refused {
+            Refusal::Away(problem) => EngineError::Unavailable(StoreError::Down(problem)),
+            Refusal::Told { code, .. } if code == "no_session" => EngineError::NoSession,
+            Refusal::Told { faults, .. } if !faults.is_empty() => EngineError::Invalid(faults),
+            Refusal::Told { detail, .. } => EngineError::Unavailable(StoreError::Down(detail)),
+        })
+    }
+
+    /// One call of the API.
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> std::result::Result<T, Refusal> {
+        let mut request = self.http.post(format!("{}{path}", self.url)).json(body);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
         }
-        let answer = request.send().await.map_err(|problem| down(&problem))?;
+        let answer = request.send().await.map_err(|problem| away(&problem))?;
         let status = answer.status();
-        let bytes = answer.bytes().await.map_err(|problem| down(&problem))?;
+        let retry_after = answer.headers().get("retry-after").and_then(|v| v.to_str().ok()?.parse().ok());
+        let bytes = answer.bytes().await.map_err(|problem| away(&problem))?;
         if status.is_success() {
-            return serde_json::from_slice(&bytes).map_err(|problem| down(&problem));
+            return serde_json::from_slice(&bytes).map_err(|problem| away(&problem));
         }
-        Err(match serde_json::from_slice::<Problem>(&bytes) {
-            Ok(problem) if problem.code == "no_session" => EngineError::NoSession,
-            Ok(problem) if status.as_u16() == 422 => EngineError::Invalid(faults(problem)),
-            Ok(problem) => EngineError::Unavailable(StoreError::Down(problem.detail)),
-            Err(_) => EngineError::Unavailable(StoreError::Down(format!("the server answered {status}"))),
-        })
+        match serde_json::from_slice::<Problem>(&bytes) {
+            Ok(problem) if !status.is_server_error() => Err(Refusal::Told {
+                code: problem.code.clone(),
+                detail: problem.detail.clone(),
+                faults: faults(problem),
+                retry_after: retry_after.map(Duration::from_secs),
+            }),
+            Ok(problem) => Err(Refusal::Away(problem.detail)),
+            Err(_) => Err(Refusal::Away(format!("the server answered {status}"))),
+        }
     }
 
     pub async fn join(&self, offer: SessionOffer) -> Result<SessionHandle> {
@@ -123,7 +167,10 @@ impl Remote {
         for part in reports.chunk_by(|a, b| a.session == b.session) {
             let session = part.first().map_or(session, |r| r.session).to_string();
             let reports = part.iter().map(|r| to_raw_value(&item(r))).collect::<std::result::Result<_, _>>();
-            let body = ReportBody { session, reports: reports.map_err(|problem| down(&problem))? };
+            let body = ReportBody {
+                session,
+                reports: reports.map_err(|problem| strange("report", &problem.to_string()))?,
+            };
             let told: ReportedView = self.post("report", &body).await?;
             for answer in told.answers {
                 answers.push(match (answer.answer.as_str(), answer.detail) {
@@ -158,13 +205,13 @@ impl Remote {
     }
 }
 
-fn down(problem: &dyn std::error::Error) -> EngineError {
+fn away(problem: &dyn std::error::Error) -> Refusal {
     let cause = problem.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-    EngineError::Unavailable(StoreError::Down(format!("{problem}{cause}")))
+    Refusal::Away(format!("{problem}{cause}"))
 }
 
 fn strange(field: &str, text: &str) -> EngineError {
-    EngineError::Unavailable(StoreError::Down(format!("the server sent a {field} that is none: {text}")))
+    EngineError::Unavailable(StoreError::Down(format!("a {field} cannot be read: {text}")))
 }
 
 fn faults(problem: Problem) -> Vec<Fault> {

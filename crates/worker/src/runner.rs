@@ -156,7 +156,7 @@ impl Desk {
         debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
         let (session, step, attempt, done) = (self.session.id, claim.step, claim.attempt, self.done.clone());
         let (cancel, cancelled) = watch::channel(false);
-        let context = Context::new(claim, cancelled, self.clock.clone());
+        let context = Context::new(claim, Some(self.link.clone()), cancelled, self.clock.clone());
         let registry = self.registry.clone();
         let task = tokio::spawn(async move {
             let outcome = run(&registry, context.clone()).await;

@@ -67,7 +67,7 @@ impl Trial {
             attempt: 1,
             action: action.into(),
             queue: "default".into(),
-            arguments: "null".into(),
+            arguments: "{}".into(),
             failed_attempts: 0,
             max_attempts: 3,
             place: None,
@@ -103,7 +103,7 @@ impl Trial {
     /// Run it as a worker would, panics included.
     pub async fn run(self, jobs: &Registry) -> Tried {
         let (_cancel, cancelled) = watch::channel(self.cancelled);
-        let context = Context::new(self.claim, cancelled, self.clock);
+        let context = Context::new(self.claim, None, cancelled, self.clock);
         let outcome = crate::runner::run(jobs, context.clone()).await;
         Tried { outcome, log: context.take_log() }
     }

@@ -113,6 +113,14 @@ impl Place {
         self.runners.push(Runner::start(self.engine.clone(), registry, config).await.unwrap());
     }
 
+    /// Also over a real connection, for as long as the test runs.
+    pub async fn listen(&mut self) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(server::serve(listener, self.site(), std::future::pending()));
+        url
+    }
+
     /// From this machine, unless the request says where from.
     pub async fn send(&self, mut request: Request<Body>) -> Answer {
         if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {

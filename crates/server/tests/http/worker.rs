@@ -2,6 +2,10 @@
 
 use crate::place::{Answer, Place};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use worker::{Context, Registry, Remote, Runner, RunnerConfig, retry_after};
 
 async fn call(place: &Place, call: &str, body: Value) -> Answer {
     place.post(&format!("/v1/worker/{call}"), body.to_string()).await
@@ -162,5 +166,44 @@ async fn a_worker_that_says_nonsense_is_told_what_to_say() {
     let many: Vec<Value> = (0..1_001).map(|_| json!({})).collect();
     let body = json!({"session": "0199c0de-0000-7000-8000-000000000001", "reports": many});
     assert_eq!(refused(call(&place, "report", body).await), "reports");
+    place.close().await;
+}
+
+/// In process and over HTTP alike: the second run of the job gets what the first one did.
+#[tokio::test]
+async fn what_a_job_does_once_is_done_once_however_often_it_runs() {
+    let mut place = Place::open();
+    for far in [false, true] {
+        let done = Arc::new(AtomicUsize::new(0));
+        let mine = done.clone();
+        let action = if far { "far" } else { "near" };
+        let mut jobs = Registry::new();
+        jobs.job(action, move |context: Context, ()| {
+            let done = mine.clone();
+            async move {
+                let receipt: usize = context
+                    .once("payment-7", || async { Ok(100 + done.fetch_add(1, Ordering::Relaxed)) })
+                    .await?;
+                if context.attempt() == 1 {
+                    return Err(retry_after(Duration::ZERO));
+                }
+                Ok(receipt)
+            }
+        });
+        let runner = match far {
+            false => Runner::start(place.engine.clone(), jobs, RunnerConfig::default()).await.unwrap(),
+            true => {
+                let url = place.listen().await;
+                Runner::start(Remote::new(&url, None).unwrap(), jobs, RunnerConfig::default()).await.unwrap()
+            }
+        };
+        let ids = place.create(&format!("[{{\"action\": \"{action}\"}}]")).await;
+        let step = place.until_state(&ids[0], "completed").await;
+        assert_eq!((&step["attempt"], &step["response"]), (&json!(2), &json!(100)));
+        assert_eq!(done.load(Ordering::Relaxed), 1);
+        let shown = place.get(&format!("/v1/executions/{action}/payment-7")).await.ok();
+        assert_eq!((&shown["execution"]["state"], &shown["execution"]["attempt"]), (&json!("done"), &json!(1)));
+        runner.stop(Duration::from_secs(5)).await;
+    }
     place.close().await;
 }

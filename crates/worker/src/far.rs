@@ -1,0 +1,108 @@
+//! Execute-once for a worker in another process: begin, renew, complete and fail over HTTP.
+
+use crate::job::{JobError, JobResult};
+use crate::remote::{Refusal, Remote};
+use model::OwnerToken;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::pin::pin;
+use std::time::Duration;
+use wire::{BeginBody, BegunView, CompleteBody, FailBody, RenewBody};
+
+/// How often the right to do it is renewed; it lasts 60 seconds.
+const RENEW_EVERY: Duration = Duration::from_secs(15);
+/// After a server that did not answer.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+
+pub async fn once<T, F>(
+    remote: &Remote,
+    namespace: &str,
+    key: &str,
+    owner: OwnerToken,
+    operation: impl FnOnce() -> F,
+) -> JobResult<T>
+where
+    T: Serialize + DeserializeOwned,
+    F: Future<Output = JobResult<T>>,
+{
+    let (namespace, key, owner) = (namespace.to_string(), key.to_string(), owner.to_string());
+    let begin = BeginBody {
+        namespace: namespace.clone(),
+        key: key.clone(),
+        owner: Some(owner.clone()),
+        ..BeginBody::default()
+    };
+    let begun: BegunView = until_told(|| remote.call("/v1/executions/begin", &begin)).await?;
+    if let Some(answer) = begun.answer {
+        return Ok(serde_json::from_str(answer.get())?);
+    }
+    let renew = RenewBody {
+        namespace: namespace.clone(),
+        key: key.clone(),
+        owner: owner.clone(),
+        ..RenewBody::default()
+    };
+    match held(remote, &renew, operation()).await {
+        Ok(answer) => {
+            let raw = serde_json::value::to_raw_value(&answer)?;
+            let body = CompleteBody { namespace, key, owner, answer: Some(raw) };
+            let _: serde_json::Value = until_told(|| remote.call("/v1/executions/complete", &body)).await?;
+            Ok(answer)
+        }
+        Err(error) => {
+            let body = FailBody { namespace, key, owner, error: format!("{error:#}") };
+            let told: JobResult<serde_json::Value> =
+                until_told(|| remote.call("/v1/executions/fail", &body)).await;
+            if let Err(problem) = told {
+                // Its lease will run out; whoever asked is told what really went wrong.
+                tracing::warn!(target: "worker", %problem, "a failure was not recorded");
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Run it while the right to is kept.
+async fn held<T>(
+    remote: &Remote,
+    renew: &RenewBody,
+    operation: impl Future<Output = JobResult<T>>,
+) -> JobResult<T> {
+    let mut operation = pin!(operation);
+    loop {
+        tokio::select! {
+            done = &mut operation => return done,
+            () = tokio::time::sleep(RENEW_EVERY) => {
+                let told: Result<serde_json::Value, Refusal> = remote.call("/v1/executions/renew", renew).await;
+                match told {
+                    Err(Refusal::Told { code, detail, .. }) if code == "lease_lost" => {
+                        return Err(JobError::msg(detail));
+                    }
+                    Err(problem) => tracing::warn!(target: "worker", %problem, "a lease was not renewed"),
+                    Ok(_) => {}
+                }
+            }
+        }
+    }
+}
+
+/// Whoever does it now is waited for, and so is a server that is away.
+async fn until_told<T, F>(mut call: impl FnMut() -> F) -> JobResult<T>
+where
+    F: Future<Output = Result<T, Refusal>>,
+{
+    loop {
+        let wait = match call().await {
+            Ok(told) => return Ok(told),
+            Err(Refusal::Away(problem)) => {
+                tracing::warn!(target: "worker", problem, "the server is away; asking again");
+                ASK_AGAIN
+            }
+            Err(Refusal::Told { code, retry_after, .. }) if code == "in_progress" => {
+                retry_after.unwrap_or(ASK_AGAIN)
+            }
+            Err(refused) => return Err(JobError::new(refused)),
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
