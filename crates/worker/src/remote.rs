@@ -92,7 +92,8 @@ impl Remote {
         let retry_after = answer.headers().get("retry-after").and_then(|v| v.to_str().ok()?.parse().ok());
         let bytes = answer.bytes().await.map_err(|problem| away(&problem))?;
         if status.is_success() {
-            return serde_json::from_slice(&bytes).map_err(|problem| away(&problem));
+            let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
+            return serde_json::from_slice(text).map_err(|problem| away(&problem));
         }
         match serde_json::from_slice::<Problem>(&bytes) {
             Ok(problem) if !status.is_server_error() => Err(Refusal::Told {

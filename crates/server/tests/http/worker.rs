@@ -202,7 +202,10 @@ async fn what_a_job_does_once_is_done_once_however_often_it_runs() {
         assert_eq!((&step["attempt"], &step["response"]), (&json!(2), &json!(100)));
         assert_eq!(done.load(Ordering::Relaxed), 1);
         let shown = place.get(&format!("/v1/executions/{action}/payment-7")).await.ok();
-        assert_eq!((&shown["execution"]["state"], &shown["execution"]["attempt"]), (&json!("done"), &json!(1)));
+        assert_eq!(
+            (&shown["execution"]["state"], &shown["execution"]["attempt"]),
+            (&json!("done"), &json!(1))
+        );
         runner.stop(Duration::from_secs(5)).await;
     }
     place.close().await;
