@@ -92,15 +92,8 @@ impl Settings {
         }
         let groups: Vec<DispatchGroup> = names.iter().map(|g| DispatchGroup::new(g)).collect();
         let owned = owned(raw.groups.as_deref().unwrap_or_default(), &groups, &mut faults);
-        let full_history = match raw.history.as_deref().or(std::env::var("STEPFAST_HISTORY").ok().as_deref())
-        {
-            None | Some("workflow") => false,
-            Some("full") => true,
-            Some(other) => {
-                faults.push(format!("history: `{other}` is not known; write `workflow` or `full`"));
-                false
-            }
-        };
+        let full_history =
+            full_history(raw.history.or_else(|| std::env::var("STEPFAST_HISTORY").ok()), &mut faults);
         let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
         let port =
             raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
@@ -155,6 +148,17 @@ impl Settings {
         }
         self.engine.owned = owned;
         Ok(())
+    }
+}
+
+fn full_history(text: Option<String>, faults: &mut Vec<String>) -> bool {
+    match text.as_deref() {
+        None | Some("workflow") => false,
+        Some("full") => true,
+        Some(other) => {
+            faults.push(format!("history: `{other}` is not known; write `workflow` or `full`"));
+            false
+        }
     }
 }
 
