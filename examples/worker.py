@@ -28,11 +28,11 @@ def post(call, body, tries=10**9):
             with urllib.request.urlopen(request, timeout=30) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as refused:
-            problem = json.load(refused)
-            if problem["code"] == "no_session":
+            text = refused.read().decode(errors="replace")
+            if '"no_session"' in text:
                 raise NoSession
             if refused.code < 500:
-                raise SystemExit(f"{call}: {problem}")
+                raise RuntimeError(f"{call}: {text}")
         except (OSError, ValueError):
             pass  # the server is away; what is held stays ours until the lease ends
         time.sleep(0.2)
@@ -47,9 +47,10 @@ def run(mine, claim):
     try:
         post("report", {"session": mine, "reports": [item]})
     except NoSession:
-        pass
-    with lock:
-        held.discard((claim["step"], claim["attempt"]))
+        pass  # it was lost, and somebody else runs it
+    finally:
+        with lock:
+            held.discard((claim["step"], claim["attempt"]))
 
 
 def beat():

@@ -73,8 +73,9 @@ id!(
 );
 
 impl OwnerToken {
-    /// The same for the same run of a step, and another for every other run.
-    pub fn of_run(step: StepId, attempt: u32) -> OwnerToken {
-        OwnerToken(uuid::Uuid::from_u128(step.0.as_u128() ^ (u128::from(attempt) << 64)))
+    /// Another for every run of a step, and for everything that it does once.
+    pub fn of_run(step: StepId, attempt: u32, nth: u32) -> OwnerToken {
+        let run = u128::from(attempt) << 64 | u128::from(nth) << 96;
+        OwnerToken(uuid::Uuid::from_u128(step.0.as_u128() ^ run))
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// Bytes of what one run of a step says on the way, and the runs of a step whose words are kept.
 pub const LOG_BYTES_MAX: usize = 64 << 10;
+/// A line counts as so many bytes more than its text.
+pub const LOG_LINE_BYTES: usize = 64;
 pub const LOG_RUNS_MAX: u32 = 4;
 /// Bytes of a name: action, queue, label, key, relatable.
 pub const NAME_BYTES_MAX: usize = 255;

@@ -34,7 +34,13 @@ impl Seat {
         }
         let waited = tokio::time::timeout(wait, async {
             let mut work = self.work.lock().await;
-            let first = work.recv().await.ok_or(EngineError::NoSession)?;
+            // Another call of the same worker may have taken some meanwhile.
+            let given = locked(&self.given).clone();
+            if given.number > received {
+                return Ok(given);
+            }
+            // Whether the session is over or the engine stops, the next call finds out.
+            let first = work.recv().await.ok_or(EngineError::Stopping)?;
             let mut given = Given { number: first.number, claims: first.claims };
             while let Ok(more) = work.try_recv() {
                 given.number = more.number;
@@ -51,6 +57,8 @@ impl Seat {
 #[derive(Default)]
 pub struct Seats {
     seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
+    /// One at a time comes back: two of one session would take each other's seat.
+    door: tokio::sync::Mutex<()>,
 }
 
 impl Seats {
@@ -64,14 +72,25 @@ impl Seats {
         session: SessionId,
         received: u64,
     ) -> Result<Arc<Seat>, ApiError> {
-        let known = locked(&self.seats).get(&session).cloned();
-        match known {
+        let known = || locked(&self.seats).get(&session).cloned();
+        if let Some(seat) = known() {
+            return Ok(seat);
+        }
+        let _one = self.door.lock().await;
+        match known() {
             Some(seat) => Ok(seat),
             None => Ok(self.take(engine.join_again(session, received).await?)),
         }
     }
     pub fn leave(&self, session: SessionId) {
         locked(&self.seats).remove(&session);
+    }
+    /// Give up this seat, unless the session has another one by now.
+    pub fn give_up(&self, seat: &Arc<Seat>) {
+        let mut seats = locked(&self.seats);
+        if seats.get(&seat.session).is_some_and(|known| Arc::ptr_eq(known, seat)) {
+            seats.remove(&seat.session);
+        }
     }
     fn take(&self, handle: SessionHandle) -> Arc<Seat> {
         let seat = Arc::new(Seat::new(handle));

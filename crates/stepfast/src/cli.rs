@@ -152,7 +152,12 @@ pub enum Executions {
     /// List executions, newest first
     List(ListExecutions),
     /// Show one with its answer and its history
-    Show { namespace: String, key: String },
+    Show {
+        namespace: String,
+        /// Not to be taken for the API key
+        #[arg(id = "execution_key", value_name = "KEY")]
+        key: String,
+    },
     /// Forget what has been kept as long as it was to be
     Forget(ForgetExecutions),
 }

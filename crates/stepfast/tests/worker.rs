@@ -149,6 +149,32 @@ fn worker(home: &Home, server: &Server) -> Process {
     Process(child)
 }
 
+/// An ordinary stop told workers that their session was over, and none of them asked for work again.
+#[test]
+fn a_worker_outlives_a_server_that_stops_in_good_order() {
+    let home = Home::new();
+    let mut server = home.serve(&["--workers", "0"]);
+    let port = port_of(&server);
+    let worker = worker(&home, &server);
+    for round in 1..=3 {
+        let steps: Vec<Value> =
+            (0..20).map(|_| json!({"action": "sleep", "arguments": {"ms": 20}})).collect();
+        assert_eq!(post(&format!("{}/v1/steps", server.url), &json!({"steps": steps})).0, 201);
+        until("some are done", || {
+            home.states().iter().filter(|s| *s == "completed").count() > (round - 1) * 20 + 4
+        });
+        server.stop();
+        server = serve_on(&home, &port);
+        until("all are done", || home.states().len() == round * 20 && all_completed(&home));
+    }
+    for row in home.json(&["steps", "list", "--all", "--json"]) {
+        assert_eq!((&row["attempt"], &row["lost_attempts"]), (&json!(1), &json!(0)), "{row}");
+    }
+    home.ok(&["check"]);
+    drop(worker);
+    server.stop();
+}
+
 #[test]
 fn a_worker_command_works_and_stops_in_good_order() {
     let home = Home::new();

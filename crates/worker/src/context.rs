@@ -8,6 +8,8 @@ use model::{Claim, Failure, LogLine, LookAt, NewStep, Outcome, StepId, Success, 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
+#[cfg(feature = "remote")]
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -24,6 +26,9 @@ struct Run {
     cancelled: watch::Receiver<bool>,
     clock: Arc<dyn Clock>,
     said: Mutex<Said>,
+    /// How often something was to be done once.
+    #[cfg(feature = "remote")]
+    asked: AtomicU32,
 }
 
 /// What travels with the report.
@@ -50,7 +55,17 @@ impl Context {
         cancelled: watch::Receiver<bool>,
         clock: Arc<dyn Clock>,
     ) -> Context {
-        Context { run: Arc::new(Run { claim, link, cancelled, clock, said: Mutex::default() }) }
+        Context {
+            run: Arc::new(Run {
+                claim,
+                link,
+                cancelled,
+                clock,
+                said: Mutex::default(),
+                #[cfg(feature = "remote")]
+                asked: AtomicU32::default(),
+            }),
+        }
     }
     fn said(&self) -> MutexGuard<'_, Said> {
         self.run.said.lock().unwrap_or_else(PoisonError::into_inner)
@@ -112,7 +127,7 @@ impl Context {
         let asker = Asker {
             link: self.run.link.as_ref(),
             #[cfg(feature = "remote")]
-            run: (claim.step, claim.attempt),
+            run: (claim.step, claim.attempt, self.run.asked.fetch_add(1, Ordering::Relaxed)),
             namespace: &claim.action,
         };
         asker.once(key, operation).await
@@ -152,12 +167,12 @@ impl Log {
     fn push(&mut self, mut line: LogLine) {
         let end = line.text.floor_char_boundary(limits::LOG_BYTES_MAX / 4);
         line.text.truncate(end);
-        self.bytes += line.text.len();
+        self.bytes += line.text.len() + limits::LOG_LINE_BYTES;
         self.lines.push_back(line);
         while self.bytes > limits::LOG_BYTES_MAX
             && let Some(first) = self.lines.pop_front()
         {
-            self.bytes -= first.text.len();
+            self.bytes -= first.text.len() + limits::LOG_LINE_BYTES;
             self.left_out += 1;
         }
     }

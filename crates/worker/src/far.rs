@@ -2,9 +2,10 @@
 
 use crate::job::{JobError, JobResult};
 use crate::remote::{Refusal, Remote};
-use model::OwnerToken;
+use model::{OwnerToken, limits};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
 use std::pin::pin;
 use std::time::Duration;
 use wire::{BeginBody, BegunView, CompleteBody, FailBody, RenewBody};
@@ -33,8 +34,9 @@ where
         ..BeginBody::default()
     };
     let begun: BegunView = until_told(|| remote.call("/v1/executions/begin", &begin)).await?;
-    if let Some(answer) = begun.answer {
-        return Ok(serde_json::from_str(answer.get())?);
+    if begun.verdict == "replay" {
+        let answer = begun.answer.as_deref().map_or("null", RawValue::get);
+        return Ok(serde_json::from_str(answer)?);
     }
     let renew = RenewBody {
         namespace: namespace.clone(),
@@ -44,7 +46,9 @@ where
     };
     match held(remote, &renew, operation()).await {
         Ok(answer) => {
-            let raw = serde_json::value::to_raw_value(&answer)?;
+            // What cannot be kept is done all the same: the record says so, and whoever asks again learns no more.
+            let raw = to_raw_value(&answer).ok().filter(|raw| raw.get().len() <= limits::PAYLOAD_BYTES_MAX);
+            let raw = raw.unwrap_or_else(|| RawValue::NULL.to_owned());
             let body = CompleteBody { namespace, key, owner, answer: Some(raw) };
             let _: serde_json::Value = until_told(|| remote.call("/v1/executions/complete", &body)).await?;
             Ok(answer)

@@ -7,17 +7,51 @@ use crate::context::Context;
 use crate::instead::Instead;
 use crate::job::{Job, JobError, JobResult};
 use crate::policy;
+use futures_util::FutureExt;
 use model::{Failure, LookAt, Outcome};
 use serde::de::DeserializeOwned;
+use std::panic::AssertUnwindSafe;
 
 pub async fn run<J: Job>(job: &J, context: &Context) -> Outcome {
     let mut done = None;
-    match steps(job, context, &mut done).await {
-        Ok(outcome) => outcome,
-        Err(error) => match error.downcast::<Instead>() {
-            Ok(Instead(outcome)) => outcome,
+    let ran = AssertUnwindSafe(steps(job, context, &mut done)).catch_unwind().await;
+    match ran {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => match error.downcast::<Instead>() {
+            Ok(Instead(outcome)) => without_doing_it_again(context, outcome, done),
             Err(error) => policy::judge(job, context, error, done).await,
         },
+        Err(panic) => {
+            let outcome = Outcome::Retry { after: None, failure: Some(panicked(&*panic)) };
+            without_doing_it_again(context, outcome, done)
+        }
+    }
+}
+
+/// A panic in a job is a failed attempt, not a dead worker.
+pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    let message = format!("the job panicked: {}", text.unwrap_or_else(|| "without a message".into()));
+    Failure { message, trace: None }
+}
+
+/// Who asks for another run after the work is done gets one that only looks.
+fn without_doing_it_again(context: &Context, outcome: Outcome, done: Option<Done>) -> Outcome {
+    let (Some(Done { at, response }), Outcome::Retry { .. } | Outcome::Throttle { .. }) = (done, &outcome)
+    else {
+        return outcome;
+    };
+    let (wait, failure) = match outcome {
+        Outcome::Retry { after, failure } => (after, failure),
+        Outcome::Throttle { after } => (Some(after), None),
+        other => return other,
+    };
+    match context.look_again(at, response, failure) {
+        Outcome::LookAgain { at, response, failure, .. } => {
+            Outcome::LookAgain { at, response, after: wait, failure }
+        }
+        refused => refused,
     }
 }
 

@@ -10,11 +10,11 @@ use model::{OwnerToken, StepId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Who asks: one run of one step.
+/// Who asks: one run of one step, for the n-th time.
 pub struct Asker<'a> {
     pub link: Option<&'a Link>,
     #[cfg(feature = "remote")]
-    pub run: (StepId, u32),
+    pub run: (StepId, u32, u32),
     pub namespace: &'a str,
 }
 
@@ -38,9 +38,9 @@ impl Asker<'_> {
             }
             #[cfg(feature = "remote")]
             Some(Link::Remote(remote)) => {
-                let (step, attempt) = self.run;
-                // The same run that asks again after a lost answer finds its own beginning; another run does not.
-                let owner = OwnerToken::of_run(step, attempt);
+                let (step, attempt, nth) = self.run;
+                // A call that is made again after a lost answer finds its own beginning; nobody else does.
+                let owner = OwnerToken::of_run(step, attempt, nth);
                 far::once(remote, self.namespace, key, owner, operation).await
             }
         }

@@ -19,6 +19,11 @@ use wire::{
 const WAIT: Duration = Duration::from_secs(10);
 /// How long any call may take beyond that.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Calls that keep a lease are made anew rather than waited for.
+const BRIEF: [&str; 2] = ["/heartbeat", "/renew"];
+const BRIEFLY: Duration = Duration::from_secs(4);
+/// Bytes of reports that travel together.
+const TOGETHER: usize = 4 << 20;
 /// After a server did not answer, doubled each time.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(2);
@@ -59,7 +64,7 @@ pub struct Remote {
 impl Remote {
     /// The server at this address, with an API key if it asks for one.
     pub fn new(url: &str, key: Option<String>) -> std::result::Result<Remote, reqwest::Error> {
-        let http = reqwest::Client::builder().timeout(WAIT + PATIENCE);
+        let http = reqwest::Client::builder().timeout(WAIT + PATIENCE).connect_timeout(BRIEFLY);
         // The client looks for it before it speaks to anyone; one that is installed already serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // A plain address needs nobody's certificates.
@@ -72,6 +77,9 @@ impl Remote {
         self.call(&format!("/v1/worker/{call}"), body).await.map_err(|refused| match refused {
             Refusal::Away(problem) => EngineError::Unavailable(StoreError::Down(problem)),
             Refusal::Told { code, .. } if code == "no_session" => EngineError::NoSession,
+            Refusal::Told { code, detail, .. } if code == "too_large" || code == "not_storable" => {
+                EngineError::Unstorable(StoreError::Unfit(detail))
+            }
             Refusal::Told { faults, .. } if !faults.is_empty() => EngineError::Invalid(faults),
             Refusal::Told { detail, .. } => EngineError::Unavailable(StoreError::Down(detail)),
         })
@@ -84,6 +92,9 @@ impl Remote {
         body: &impl Serialize,
     ) -> std::result::Result<T, Refusal> {
         let mut request = self.http.post(format!("{}{path}", self.url)).json(body);
+        if BRIEF.iter().any(|brief| path.ends_with(brief)) {
+            request = request.timeout(BRIEFLY);
+        }
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
         }
@@ -96,12 +107,14 @@ impl Remote {
             return serde_json::from_slice(text).map_err(|problem| away(&problem));
         }
         match serde_json::from_slice::<Problem>(&bytes) {
-            Ok(problem) if !status.is_server_error() => Err(Refusal::Told {
-                code: problem.code.clone(),
-                detail: problem.detail.clone(),
-                faults: faults(problem),
-                retry_after: retry_after.map(Duration::from_secs),
-            }),
+            Ok(problem) if !status.is_server_error() || problem.code == "not_storable" => {
+                Err(Refusal::Told {
+                    code: problem.code.clone(),
+                    detail: problem.detail.clone(),
+                    faults: faults(problem),
+                    retry_after: retry_after.map(Duration::from_secs),
+                })
+            }
             Ok(problem) => Err(Refusal::Away(problem.detail)),
             Err(_) => Err(Refusal::Away(format!("the server answered {status}"))),
         }
@@ -161,30 +174,43 @@ impl Remote {
         }
     }
 
+    /// A few calls if they are many or large, or if a session that was joined anew has words of the one before.
     pub async fn report(&self, reports: Vec<Report>) -> Result<Vec<ReportAnswer>> {
-        let Some(session) = reports.first().map(|r| r.session) else { return Ok(Vec::new()) };
         let mut answers = Vec::with_capacity(reports.len());
-        // A session that was joined anew may still have words of the one before.
         for part in reports.chunk_by(|a, b| a.session == b.session) {
-            let session = part.first().map_or(session, |r| r.session).to_string();
-            let reports = part.iter().map(|r| to_raw_value(&item(r))).collect::<std::result::Result<_, _>>();
-            let body = ReportBody {
-                session,
-                reports: reports.map_err(|problem| strange("report", &problem.to_string()))?,
-            };
-            let told: ReportedView = self.post("report", &body).await?;
-            for answer in told.answers {
-                answers.push(match (answer.answer.as_str(), answer.detail) {
-                    ("applied", _) => ReportAnswer::Applied,
-                    ("late", _) => ReportAnswer::Late,
-                    (_, detail) => {
-                        let refused = StoreError::Unfit(detail.unwrap_or_default());
-                        return Err(EngineError::Unstorable(refused));
-                    }
-                });
+            let session = part[0].session.to_string();
+            let mut items: Vec<Box<RawValue>> = Vec::new();
+            for report in part {
+                let raw = to_raw_value(&item(report)).map_err(|e| strange("report", &e.to_string()))?;
+                let bytes: usize = items.iter().map(|item| item.get().len()).sum();
+                if bytes + raw.get().len() > TOGETHER && !items.is_empty() {
+                    self.send_reports(&session, std::mem::take(&mut items), &mut answers).await?;
+                }
+                items.push(raw);
             }
+            self.send_reports(&session, items, &mut answers).await?;
         }
         Ok(answers)
+    }
+
+    async fn send_reports(
+        &self,
+        session: &str,
+        reports: Vec<Box<RawValue>>,
+        answers: &mut Vec<ReportAnswer>,
+    ) -> Result<()> {
+        let told: ReportedView =
+            self.post("report", &ReportBody { session: session.into(), reports }).await?;
+        for answer in told.answers {
+            answers.push(match (answer.answer.as_str(), answer.detail) {
+                ("applied", _) => ReportAnswer::Applied,
+                ("late", _) => ReportAnswer::Late,
+                (_, detail) => {
+                    return Err(EngineError::Unstorable(StoreError::Unfit(detail.unwrap_or_default())));
+                }
+            });
+        }
+        Ok(())
     }
 
     pub async fn heartbeat(

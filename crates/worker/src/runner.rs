@@ -6,6 +6,7 @@
 use crate::Registry;
 use crate::context::Context;
 use crate::held::{Held, Running};
+use crate::lifecycle::panicked;
 use crate::link::Link;
 use engine::{Clock, EngineError, ReportAnswer, SessionHandle, SystemClock};
 use futures_util::FutureExt;
@@ -133,10 +134,13 @@ impl Desk {
             tokio::select! {
                 biased;
                 grace = &mut stopped => return self.wind_up(grace.unwrap_or_default()).await,
-                Some(handed) = self.session.work.recv() => {
-                    self.received = handed.number;
-                    handed.claims.into_iter().for_each(|claim| self.begin(claim));
-                }
+                handed = self.session.work.recv() => match handed {
+                    Some(handed) => {
+                        self.received = handed.number;
+                        handed.claims.into_iter().for_each(|claim| self.begin(claim));
+                    }
+                    None => self.join_again().await,
+                },
                 Some(sent) = self.on_the_way.next(), if !self.on_the_way.is_empty() => self.sent(sent).await,
                 n = self.finished.recv_many(&mut finished, REPORTS_AT_ONCE), if self.on_the_way.len() < REPORTS_AHEAD => {
                     if n > 0 {
@@ -244,7 +248,10 @@ impl Desk {
                 self.session = session;
                 self.received = 0;
             }
-            Err(problem) => warn!(target: "worker", %problem, "could not join"),
+            Err(problem) => {
+                warn!(target: "worker", %problem, "could not join; trying again");
+                tokio::time::sleep(SEND_AGAIN).await;
+            }
         }
     }
 
@@ -284,15 +291,5 @@ pub async fn run(registry: &Registry, context: Context) -> Outcome {
         return Outcome::Fail { failure: Failure { message, trace: None }, notify: true };
     };
     let run = AssertUnwindSafe(async { job.run(context).await }).catch_unwind().await;
-    run.unwrap_or_else(|panic| panicked(&*panic))
-}
-
-/// A panic in a job is a failed attempt, not a dead worker.
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    let message = format!("the job panicked: {}", text.unwrap_or_else(|| "without a message".into()));
-    Outcome::Retry { after: None, failure: Some(Failure { message, trace: None }) }
+    run.unwrap_or_else(|panic| Outcome::Retry { after: None, failure: Some(panicked(&*panic)) })
 }

@@ -326,3 +326,34 @@ async fn a_long_log_keeps_its_end() {
     assert!(log.iter().map(|line| line.text.len()).sum::<usize>() <= 65_600);
     assert_eq!(log[1].at.0, 5_000_000);
 }
+
+/// A wait that was asked for behind the work, or a panic there, made the next run do the work again.
+#[tokio::test]
+async fn whoever_asks_for_another_run_after_the_work_gets_one_that_only_looks() {
+    struct Asks(fn() -> JobResult<bool>);
+    impl Job for Asks {
+        type Arguments = ();
+        type Output = u32;
+        async fn compute(&self, _: &Context, (): &()) -> JobResult<u32> {
+            Ok(14)
+        }
+        async fn confirm_or_retry(&self, _: &Context, (): &(), _: &u32) -> JobResult<bool> {
+            (self.0)()
+        }
+    }
+    let minute = Duration::from_secs(60);
+    let ways: [(fn() -> JobResult<bool>, Option<Duration>); 3] = [
+        (|| Err(retry_after(Duration::from_secs(60))), Some(minute)),
+        (|| Err(throttle_for(Duration::from_secs(60))), Some(minute)),
+        (|| panic!("boom"), None),
+    ];
+    for (way, wait) in ways {
+        let mut jobs = Registry::new();
+        jobs.add("asks", Asks(way));
+        let tried = Trial::of("asks").run(&jobs).await;
+        let Outcome::LookAgain { at: LookAt::Confirm, response, after, .. } = tried.outcome else {
+            panic!("{tried:?}")
+        };
+        assert_eq!((response.as_deref(), after), (Some("14"), wait));
+    }
+}

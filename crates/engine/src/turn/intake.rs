@@ -306,15 +306,18 @@ impl Node {
         if !self.bring(report.step)? {
             return Ok(ReportAnswer::Late);
         }
-        if !report.log.is_empty() {
-            turn.logs.push((report.step, report.attempt, bounded(std::mem::take(&mut report.log))));
-        }
         if let Some(faults) = self.add_children(turn, &report, now)? {
             let message = format!("its children were refused: {}", EngineError::Invalid(faults));
             let failure = model::Failure { message, trace: None };
             report.outcome = Outcome::Fail { failure, notify: true };
         }
         let step = self.board.step(report.step).expect("it was just brought");
+        let log = std::mem::take(&mut report.log);
+        if !log.is_empty()
+            && (1..=step.attempt).rev().take(limits::LOG_RUNS_MAX as usize).any(|a| a == report.attempt)
+        {
+            turn.logs.push((report.step, report.attempt, bounded(log)));
+        }
         let children = step.child_block.and_then(|b| self.board.block(b));
         match worker::decide(step, children, &report, now) {
             Answer::Late => {
@@ -541,7 +544,7 @@ impl Node {
 fn bounded(mut log: Vec<model::LogLine>) -> Vec<model::LogLine> {
     let mut bytes = 0;
     let mut fits = |line: &model::LogLine| {
-        bytes += line.text.len() + size_of::<Timestamp>();
+        bytes += line.text.len() + limits::LOG_LINE_BYTES;
         bytes <= limits::LOG_BYTES_MAX
     };
     let kept = log.iter().rev().take_while(|line| fits(line)).count();

@@ -105,6 +105,8 @@ impl Sessions {
         if let Some(live) = self.live.get_mut(&id) {
             live.hand = hand;
             live.session.lease_ends_at = now + limits::SESSION_LEASE;
+            // What was handed out since may be gone with whoever took it for the session.
+            live.held.values_mut().filter(|hold| hold.number > received).for_each(|hold| hold.number = 0);
             return true;
         }
         let Some(left) = self.left.remove(&id) else { return false };
@@ -196,15 +198,23 @@ impl Sessions {
     /// The sessions of other nodes as they are now; what those held that are gone, and whether the offers changed.
     pub fn see(&mut self, rows: Vec<SessionRow>) -> (Vec<(SessionId, Elsewhere)>, bool) {
         let mut before = std::mem::take(&mut self.elsewhere);
+        let mut moved = Vec::new();
         let n = before.len();
         for row in rows {
-            let left = self.left.remove(&row.id).map(|left| left.held).unwrap_or_default();
-            let left = left.into_iter().map(|(step, hold)| (step, hold.attempt)).collect();
-            let held = before.remove(&row.id).map_or(left, |e| e.held);
+            // One that came back to another node is that node's, and knows of nothing but what that node decides about.
+            self.live.remove(&row.id);
+            if let Some(left) = self.left.remove(&row.id) {
+                let held = left.held.into_iter().map(|(step, hold)| (step, hold.attempt)).collect();
+                moved.push((row.id, Elsewhere { node: row.node, offer: row.offer.clone(), held }));
+            }
+            if before.get(&row.id).is_some_and(|e| e.node != row.node) {
+                moved.extend(before.remove(&row.id).map(|e| (row.id, e)));
+            }
+            let held = before.remove(&row.id).map(|e| e.held).unwrap_or_default();
             self.elsewhere.insert(row.id, Elsewhere { node: row.node, offer: row.offer, held });
         }
         let changed = !before.is_empty() || self.elsewhere.len() != n;
-        (before.into_iter().collect(), changed)
+        (before.into_iter().chain(moved).collect(), changed)
     }
     /// It was heard of; a session is not lost while its word waits for a turn.
     pub fn heard(&mut self, id: SessionId, now: Timestamp) {
@@ -266,7 +276,9 @@ impl Sessions {
             .collect()
     }
     pub fn lapsed(&self, now: Timestamp) -> Vec<SessionId> {
-        let gone = |l: &&Live| l.session.lease_ends_at <= now || l.hand.is_closed();
+        // One in another process may come back, whatever became of the end it had here.
+        let gone =
+            |l: &&Live| l.session.lease_ends_at <= now || l.hand.is_closed() && !l.session.offer.remote;
         let left = self.left.values().filter(|left| left.row.lease_ends_at <= now).map(|left| left.row.id);
         self.live.values().filter(gone).map(|l| l.session.id).chain(left).collect()
     }

@@ -63,18 +63,20 @@ pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Times
 fn unstorable(outcome: &Outcome) -> Option<Failure> {
     let (what, texts) = match outcome {
         Outcome::Complete { response } | Outcome::Children { response, .. } => {
-            ("response", [response.as_deref(), None])
+            ("response", [response.as_deref(), None, None])
         }
         Outcome::LookAgain { response, failure, .. } => {
-            ("response", [response.as_deref(), failure.as_ref().map(|f| f.message.as_str())])
+            let failure = failure.as_ref();
+            let trace = failure.and_then(|f| f.trace.as_deref());
+            ("response", [response.as_deref(), failure.map(|f| f.message.as_str()), trace])
         }
         Outcome::Retry { failure: Some(failure), .. } | Outcome::Fail { failure, .. } => {
-            ("error", [Some(&*failure.message), failure.trace.as_deref()])
+            ("error", [Some(&*failure.message), failure.trace.as_deref(), None])
         }
         Outcome::Skip { why }
         | Outcome::End { why }
         | Outcome::Stop { why }
-        | Outcome::Resolved { note: why } => ("note", [Some(why.as_str()), None]),
+        | Outcome::Resolved { note: why } => ("note", [Some(why.as_str()), None, None]),
         Outcome::Retry { failure: None, .. } | Outcome::Throttle { .. } => return None,
     };
     let limit = model::limits::PAYLOAD_BYTES_MAX;

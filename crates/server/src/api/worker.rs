@@ -51,7 +51,7 @@ pub async fn claim(
     let given = match seat.next(body.received, wait).await {
         Ok(given) => given,
         Err(gone) => {
-            app.seats.leave(seat.session);
+            app.seats.give_up(&seat);
             return Err(gone.into());
         }
     };
@@ -168,6 +168,8 @@ pub async fn leave(
 ) -> Result<Json<HeartbeatView>, ApiError> {
     let session = session(&body.session)?;
     if body.give_back {
+        // One that has not come back since the server was started does so to leave.
+        app.seats.find(&app.site.engine, session, u64::MAX).await?;
         app.site.engine.end_session(session).await?;
         app.seats.leave(session);
     } else {

@@ -184,6 +184,12 @@ async fn what_a_job_does_once_is_done_once_however_often_it_runs() {
                 let receipt: usize = context
                     .once("payment-7", || async { Ok(100 + done.fetch_add(1, Ordering::Relaxed)) })
                     .await?;
+                // One that answers nothing is done once as well.
+                let silent = || async {
+                    done.fetch_add(10, Ordering::Relaxed);
+                    Ok(())
+                };
+                context.once("silent", silent).await?;
                 if context.attempt() == 1 {
                     return Err(retry_after(Duration::ZERO));
                 }
@@ -200,7 +206,7 @@ async fn what_a_job_does_once_is_done_once_however_often_it_runs() {
         let ids = place.create(&format!("[{{\"action\": \"{action}\"}}]")).await;
         let step = place.until_state(&ids[0], "completed").await;
         assert_eq!((&step["attempt"], &step["response"]), (&json!(2), &json!(100)));
-        assert_eq!(done.load(Ordering::Relaxed), 1);
+        assert_eq!(done.load(Ordering::Relaxed), 11);
         let shown = place.get(&format!("/v1/executions/{action}/payment-7")).await.ok();
         assert_eq!(
             (&shown["execution"]["state"], &shown["execution"]["attempt"]),

@@ -1,6 +1,6 @@
 //! `demo`: a live engine with a stream of sample work, to look around.
 
-use super::serve::{Running, wait_for_stop};
+use super::serve::{Running, stop_signals};
 use crate::cli::Demo;
 use crate::config::{Settings, loopback};
 use anyhow::Result;
@@ -22,10 +22,11 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     settings.database = Database::Sqlite(dir.join("demo.db"));
     settings.bind = loopback(args.port.unwrap_or(settings.bind.port()));
     let running = Running::start(settings.clone()).await?;
+    let stopped = stop_signals();
     tell(&running.url, &settings);
     let orders = tokio::spawn(orders(running.local.engine.clone()));
     tokio::select! {
-        _ = wait_for_stop() => {}
+        _ = stopped => {}
         _ = tokio::time::sleep(Duration::from_secs(args.seconds.unwrap_or(u64::MAX / 4))), if args.seconds.is_some() => {}
     }
     orders.abort();

@@ -1,7 +1,7 @@
 //! `dispatch`: decide and run work in this process, for ever or for one tick.
 
 use super::output;
-use super::serve::wait_for_stop;
+use super::serve::stop_signals;
 use crate::cli::{Common, Dispatch};
 use crate::config::Settings;
 use crate::{Local, LocalConfig};
@@ -45,8 +45,9 @@ pub async fn run(mut settings: Settings, common: &Common, args: Dispatch) -> Res
     settings.actions.register(&mut registry)?;
     local.run(registry, args.workers).await?;
     if !args.once {
+        let stopped = stop_signals();
         eprintln!("dispatching; Ctrl-C stops");
-        wait_for_stop().await;
+        stopped.await;
         local.stop(Duration::from_secs(20)).await?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -27,9 +27,10 @@ pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
     };
     settings.engine.standby |= args.standby;
     settings.workers = args.workers.unwrap_or(settings.workers).min(limits::SESSION_CAPACITY_MAX);
+    let stopped = stop_signals();
     let running = Running::start(settings).await?;
     println!("listening on {}", running.url);
-    wait_for_stop().await;
+    stopped.await;
     eprintln!("stopping: jobs have {} s to finish, the rest is given back", GRACE.as_secs());
     running.stop().await?;
     Ok(ExitCode::SUCCESS)
@@ -106,17 +107,21 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() { SocketAddr::new(own, address.port()) } else { address }
 }
 
-/// Until Ctrl-C or SIGTERM.
-pub async fn wait_for_stop() {
-    let mut term = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        Ok(term) => term,
-        Err(_) => {
-            let _ = tokio::signal::ctrl_c().await;
-            return;
+/// Until Ctrl-C or SIGTERM, from the moment of this call on: whoever is told that it runs may stop it at once.
+pub fn stop_signals() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+    async move {
+        let [term, interrupt] = signals;
+        match (term, interrupt) {
+            (Ok(mut term), Ok(mut interrupt)) => {
+                tokio::select! {
+                    _ = term.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+            }
+            // Without its own ear the process ends the way the system ends it.
+            _ => std::future::pending().await,
         }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = term.recv() => {}
     }
 }

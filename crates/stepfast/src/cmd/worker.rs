@@ -1,6 +1,6 @@
 //! `worker`: runs the built-in actions for a server, in a process of its own.
 
-use super::serve::wait_for_stop;
+use super::serve::stop_signals;
 use crate::cli::Worker;
 use crate::config::Settings;
 use crate::{Unavailable, host_name};
@@ -26,13 +26,14 @@ pub async fn run(settings: &Settings, server: Option<&str>, args: Worker) -> Res
         concurrency: args.concurrency,
         ..RunnerConfig::default()
     };
+    let stopped = stop_signals();
     let remote = Remote::new(url, settings.key.as_ref().map(|key| key.reveal().to_string()))?;
     let runner = match Runner::start(remote, registry, config).await {
         Ok(runner) => runner,
         Err(problem) => bail!(Unavailable(format!("the server at {url} gives no work: {problem}"))),
     };
     println!("working for {url}");
-    wait_for_stop().await;
+    stopped.await;
     eprintln!("stopping: jobs have {} s to finish, the rest is given back", GRACE.as_secs());
     runner.stop(GRACE).await;
     Ok(ExitCode::SUCCESS)
