@@ -330,7 +330,8 @@ async fn a_long_log_keeps_its_end() {
 /// A wait that was asked for behind the work, or a panic there, made the next run do the work again.
 #[tokio::test]
 async fn whoever_asks_for_another_run_after_the_work_gets_one_that_only_looks() {
-    struct Asks(fn() -> JobResult<bool>);
+    type Way = fn() -> JobResult<bool>;
+    struct Asks(Way);
     impl Job for Asks {
         type Arguments = ();
         type Output = u32;
@@ -342,7 +343,7 @@ async fn whoever_asks_for_another_run_after_the_work_gets_one_that_only_looks() 
         }
     }
     let minute = Duration::from_secs(60);
-    let ways: [(fn() -> JobResult<bool>, Option<Duration>); 3] = [
+    let ways: [(Way, Option<Duration>); 3] = [
         (|| Err(retry_after(Duration::from_secs(60))), Some(minute)),
         (|| Err(throttle_for(Duration::from_secs(60))), Some(minute)),
         (|| panic!("boom"), None),
