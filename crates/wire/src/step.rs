@@ -143,6 +143,7 @@ impl<'de> Deserialize<'de> for StepShow {
             why: Vec<String>,
             attempts: Vec<AttemptView>,
             history: Vec<EventView>,
+            #[serde(default)]
             log: Vec<LogView>,
             children: Option<ChildrenView>,
         }

@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_step_that_kills_its_workers_is_stopped() {
-        settles("charge Pending lost=6", "charge Stopped lost_too_often");
-        settles("charge Pending lost=5", "");
+        settles("charge Pending lost=3", "charge Stopped lost_too_often");
+        settles("charge Pending lost=2", "");
     }
 }
