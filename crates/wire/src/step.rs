@@ -143,7 +143,6 @@ impl<'de> Deserialize<'de> for StepShow {
             why: Vec<String>,
             attempts: Vec<AttemptView>,
             history: Vec<EventView>,
-            #[serde(default)]
             log: Vec<LogView>,
             children: Option<ChildrenView>,
         }
@@ -167,7 +166,7 @@ mod tests {
         "note":null,"relatable_type":null,"relatable_id":null,"host":null,"session":null,"tick_id":null,
         "superseded_by":null,"created_at":"2027-01-15T08:00:00.000000Z","dispatched_at":null,"started_at":null,
         "completed_at":null,"duration_ms":null,"version":0,"why":["it is due later"],"attempts":[],"history":[],
-        "children":null}"#;
+        "log":[],"children":null}"#;
 
     #[test]
     fn a_shown_step_is_flat_and_keeps_its_arguments_to_the_letter() {
