@@ -409,10 +409,14 @@ impl Node {
         let number = self.turn_number;
         let blocks = batch.blocks.iter().map(|w| w.block.id).collect();
         self.outstanding.push_back((number, steps, blocks));
-        let inbox = self.inbox.clone();
+        let (inbox, healthy) = (self.inbox.clone(), self.healthy.clone());
         self.store.commit(
             batch,
             Box::new(move |outcome| {
+                // Whoever is told that the store is away finds the engine saying so too.
+                if let Err(StoreError::Down(_) | StoreError::Unknown(_)) = outcome {
+                    healthy.store(false, Ordering::Relaxed);
+                }
                 acts.act(&outcome);
                 let _ = inbox.send(Request::Committed { turn: number, outcome });
             }),
