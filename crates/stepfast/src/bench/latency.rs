@@ -14,8 +14,13 @@ use worker::{Claim, Outcome, Registry};
 const PAUSE: Duration = Duration::from_millis(3);
 
 pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
-    let owner = (rig.nodes > 1).then(|| rig.open("latency")).transpose()?;
-    let mut local = rig.join("latency", owner.is_some())?;
+    on(rig, "latency", n).await
+}
+
+/// On the database of this name.
+pub async fn on(rig: &Rig, name: &str, n: usize) -> Result<Figures> {
+    let owner = (rig.nodes > 1).then(|| rig.open(name)).transpose()?;
+    let mut local = rig.join(name, owner.is_some())?;
     let (started, mut starts) = mpsc::unbounded_channel();
     let mut registry = Registry::default();
     registry.raw("noop", move |_: Claim| {

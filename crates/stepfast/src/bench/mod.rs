@@ -8,6 +8,7 @@ mod latency;
 mod limit;
 mod remote;
 mod rig;
+mod snapshot;
 mod tree;
 
 pub use figures::Figures;
@@ -15,7 +16,7 @@ pub use rig::Rig;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use store::Database;
+use store::{Database, Listen};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Workload {
@@ -31,6 +32,8 @@ pub enum Workload {
     Tree,
     /// Drain with a million closed steps, and with a million waiting.
     Growth,
+    /// Drain and latency while another session holds a snapshot open, on PostgreSQL.
+    Snapshot,
     /// What this machine can do at most, without an engine.
     Limit,
 }
@@ -43,10 +46,12 @@ pub struct BenchArgs {
     pub place: Option<Database>,
     pub closed: usize,
     pub nodes: usize,
+    pub minutes: u64,
+    pub listen: Listen,
 }
 
 pub async fn run(args: BenchArgs) -> Result<Figures> {
-    let rig = Rig::new(args.place, args.concurrency, args.nodes.max(1))?;
+    let rig = Rig::new(args.place, args.concurrency, args.nodes.max(1), args.listen)?;
     let store = rig.store();
     let figures = match args.workload {
         Workload::Drain => drain::run(&rig, args.n.unwrap_or(100_000)).await,
@@ -55,6 +60,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Growth => growth::run(&rig, args.n.unwrap_or(100_000), args.closed).await,
+        Workload::Snapshot => snapshot::run(&rig, args.n.unwrap_or(100_000), args.minutes).await,
         Workload::Limit => {
             let n = args.n.unwrap_or(100_000);
             tokio::task::spawn_blocking(move || limit::run(&rig, n)).await?

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use store::postgres::Scratch;
-use store::{Browse, Database};
+use store::postgres::{HeldSnapshot, Scratch};
+use store::{Browse, Database, Listen};
 use worker::{Claim, Outcome, Registry};
 
 /// Steps of one bulk create.
@@ -24,6 +24,8 @@ pub struct Rig {
     pub concurrency: usize,
     /// Engines on one database.
     pub nodes: usize,
+    /// Whether they wake each other.
+    listen: Listen,
     /// A PostgreSQL server to measure on instead, and the databases made on it.
     server: Option<String>,
     made: Mutex<HashMap<String, Scratch>>,
@@ -31,7 +33,7 @@ pub struct Rig {
 
 impl Rig {
     /// Beside the given file, on the given server, or in the system's temporary directory.
-    pub fn new(place: Option<Database>, concurrency: usize, nodes: usize) -> Result<Rig> {
+    pub fn new(place: Option<Database>, concurrency: usize, nodes: usize, listen: Listen) -> Result<Rig> {
         let (dir, server) = match place {
             Some(Database::Sqlite(path)) => (path.parent().map(PathBuf::from), None),
             Some(Database::Postgres(url)) => (None, Some(url)),
@@ -43,7 +45,7 @@ impl Rig {
         if nodes > 1 && server.is_none() {
             bail!(crate::Refused("several nodes need PostgreSQL; write --db postgres://…".into()));
         }
-        Ok(Rig { dir, temporary: true, concurrency, nodes, server, made: Mutex::default() })
+        Ok(Rig { dir, temporary: true, concurrency, nodes, listen, server, made: Mutex::default() })
     }
     pub fn store(&self) -> &'static str {
         if self.server.is_some() { "postgres" } else { "sqlite" }
@@ -63,14 +65,20 @@ impl Rig {
         made.insert(name.into(), scratch);
         Ok(Database::Postgres(url))
     }
+    /// Keep the database of this name from being cleaned up, until the answer is dropped.
+    pub fn hold_snapshot(&self, name: &str) -> Result<HeldSnapshot> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let only = || crate::Refused("a snapshot is held on PostgreSQL; write --db postgres://…".into());
+        Ok(made.get(name).ok_or_else(only)?.hold_snapshot()?)
+    }
     pub fn open(&self, name: &str) -> Result<Local> {
-        let config = LocalConfig { doing: "bench".into(), ..LocalConfig::default() };
-        Ok(Local::open(&self.database(name)?, config)?)
+        self.join(name, false)
     }
     /// One more engine on the same database.
     pub fn join(&self, name: &str, standby: bool) -> Result<Local> {
         let mut config = LocalConfig { doing: "bench".into(), ..LocalConfig::default() };
         config.engine.standby = standby;
+        config.engine.listen = self.listen.clone();
         Ok(Local::open(&self.database(name)?, config)?)
     }
     /// Further engines, once each has its share of the groups.

@@ -24,7 +24,7 @@ mod writer;
 pub use enqueue::{EnqueueError, enqueue_in, enqueue_many_in};
 pub use executions::{ExecutionInError, begin_in, complete_in, fail_in};
 pub use link::Patience;
-pub use scratch::Scratch;
+pub use scratch::{HeldSnapshot, Scratch};
 pub use store::PostgresStore;
 /// The driver of the connections that callers bring.
 pub use tokio_postgres;

@@ -17,7 +17,18 @@ impl Scratch {
         link.script(&format!("create database \"{name}\""))?;
         Ok(Scratch { server: server.into(), name: name.into(), url: renamed(server, name) })
     }
+    /// Look at the database as it is now, until the answer is dropped: what is deleted meanwhile cannot be cleaned up.
+    pub fn hold_snapshot(&self) -> Result<HeldSnapshot> {
+        let link = Link::open(&self.url)?;
+        link.script(
+            "set idle_in_transaction_session_timeout = 0; begin isolation level repeatable read; select count(*) from steps",
+        )?;
+        Ok(HeldSnapshot(link))
+    }
 }
+
+/// An open transaction that has read and does not go on.
+pub struct HeldSnapshot(#[expect(dead_code, reason = "it is held, not used")] Link);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
