@@ -9,9 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 #[cfg(feature = "remote")]
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// One run of one step. Clones are the same run.
 #[derive(Clone)]
@@ -22,8 +23,10 @@ pub struct Context {
 struct Run {
     claim: Claim,
     /// The way to the engine; a trial has none.
-    link: Option<Link>,
-    cancelled: watch::Receiver<bool>,
+    link: Option<Arc<Link>>,
+    cancelled: AtomicBool,
+    /// Rings when it is cancelled.
+    bell: Notify,
     clock: Arc<dyn Clock>,
     said: Mutex<Said>,
     /// How often something was to be done once.
@@ -49,17 +52,13 @@ struct Log {
 }
 
 impl Context {
-    pub fn new(
-        claim: Claim,
-        link: Option<Link>,
-        cancelled: watch::Receiver<bool>,
-        clock: Arc<dyn Clock>,
-    ) -> Context {
+    pub fn new(claim: Claim, link: Option<Arc<Link>>, clock: Arc<dyn Clock>) -> Context {
         Context {
             run: Arc::new(Run {
                 claim,
                 link,
-                cancelled,
+                cancelled: AtomicBool::default(),
+                bell: Notify::default(),
                 clock,
                 said: Mutex::default(),
                 #[cfg(feature = "remote")]
@@ -88,15 +87,20 @@ impl Context {
 
     /// The step was given to someone else, or is not wanted any more: whatever this run answers is not applied.
     pub fn is_cancelled(&self) -> bool {
-        *self.run.cancelled.borrow()
+        self.run.cancelled.load(Ordering::Acquire)
     }
     /// Ready once it is cancelled. A job that goes on regardless is dropped a few seconds later.
     pub async fn cancelled(&self) {
-        let mut cancelled = self.run.cancelled.clone();
-        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
-            // Whoever could cancel it is gone, and nobody will.
-            std::future::pending::<()>().await;
+        let rung = self.run.bell.notified();
+        // It rings for those who listen; whoever comes later sees the flag.
+        if !self.is_cancelled() {
+            rung.await;
         }
+    }
+    /// Tell the job; it rings for a future that was made before the flag was set.
+    pub(crate) fn cancel(&self) {
+        self.run.cancelled.store(true, Ordering::Release);
+        self.run.bell.notify_waiters();
     }
 
     /// Steps of which this one is the parent. Those of one call run in parallel, and after those of the calls before; they begin
@@ -125,7 +129,7 @@ impl Context {
     {
         let claim = &self.run.claim;
         let asker = Asker {
-            link: self.run.link.as_ref(),
+            link: self.run.link.as_deref(),
             #[cfg(feature = "remote")]
             run: (claim.step, claim.attempt, self.run.asked.fetch_add(1, Ordering::Relaxed)),
             namespace: &claim.action,

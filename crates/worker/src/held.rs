@@ -3,10 +3,10 @@
 //! Why    a heartbeat names what is held, and the engine takes back what it leaves out. An outcome that is finished, or
 //!        on its way, or waiting to be sent again is therefore as much held as a job that runs.
 
+use crate::Context;
 use model::{Report, StepId};
 use std::collections::HashMap;
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 /// How long a job that is told that it is cancelled may go on.
@@ -15,13 +15,13 @@ const CANCEL_GRACE: Duration = Duration::from_secs(5);
 /// A job that runs.
 pub struct Running {
     pub task: AbortHandle,
-    pub cancel: watch::Sender<bool>,
+    pub context: Context,
 }
 
 impl Running {
     /// Tell it, and drop it if it goes on regardless.
     fn cancel(self) {
-        self.cancel.send_replace(true);
+        self.context.cancel();
         tokio::spawn(async move {
             tokio::time::sleep(CANCEL_GRACE).await;
             self.task.abort();

@@ -16,7 +16,7 @@ use model::{Claim, Failure, Name, Outcome, Report, SessionOffer, limits};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tracing::{debug, error, warn};
 
@@ -63,7 +63,7 @@ impl Runner {
         registry: Registry,
         config: RunnerConfig,
     ) -> Result<Runner, EngineError> {
-        let link = link.into();
+        let link = Arc::new(link.into());
         let offer = SessionOffer {
             host: config.host,
             queues: config.queues,
@@ -90,7 +90,7 @@ impl Runner {
 type Sent = (Vec<Report>, Result<Vec<ReportAnswer>, EngineError>);
 
 struct Desk {
-    link: Link,
+    link: Arc<Link>,
     registry: Registry,
     clock: Arc<dyn Clock>,
     offer: SessionOffer,
@@ -105,7 +105,7 @@ struct Desk {
 
 impl Desk {
     fn new(
-        link: Link,
+        link: Arc<Link>,
         registry: Registry,
         clock: Arc<dyn Clock>,
         offer: SessionOffer,
@@ -159,14 +159,13 @@ impl Desk {
         }
         debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
         let (session, step, attempt, done) = (self.session.id, claim.step, claim.attempt, self.done.clone());
-        let (cancel, cancelled) = watch::channel(false);
-        let context = Context::new(claim, Some(self.link.clone()), cancelled, self.clock.clone());
-        let registry = self.registry.clone();
+        let context = Context::new(claim, Some(self.link.clone()), self.clock.clone());
+        let (registry, mine) = (self.registry.clone(), context.clone());
         let task = tokio::spawn(async move {
-            let outcome = run(&registry, context.clone()).await;
-            let _ = done.send(Report { session, step, attempt, outcome, log: context.take_log() });
+            let outcome = run(&registry, mine.clone()).await;
+            let _ = done.send(Report { session, step, attempt, outcome, log: mine.take_log() });
         });
-        self.held.begin(step, attempt, Some(Running { task: task.abort_handle(), cancel }));
+        self.held.begin(step, attempt, Some(Running { task: task.abort_handle(), context }));
     }
 
     fn note(&mut self, finished: impl Iterator<Item = Report>) {

@@ -8,7 +8,6 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// One run of one action, as it would be claimed.
 ///
@@ -102,8 +101,10 @@ impl Trial {
     }
     /// Run it as a worker would, panics included.
     pub async fn run(self, jobs: &Registry) -> Tried {
-        let (_cancel, cancelled) = watch::channel(self.cancelled);
-        let context = Context::new(self.claim, None, cancelled, self.clock);
+        let context = Context::new(self.claim, None, self.clock);
+        if self.cancelled {
+            context.cancel();
+        }
         let outcome = crate::runner::run(jobs, context.clone()).await;
         Tried { outcome, log: context.take_log() }
     }
