@@ -1,6 +1,6 @@
 //! What an engine is told when it starts.
 
-use model::{DEFAULT_GROUPS, DispatchGroup, Name};
+use model::{DEFAULT_GROUPS, DispatchGroup, Name, Pool};
 use store::Listen;
 
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Config {
     pub standby: bool,
     /// Whether nodes wake each other.
     pub listen: Listen,
+    /// Pools that are made, or given these limits, when the engine starts.
+    pub pools: Vec<Pool>,
 }
 
 impl Default for Config {
@@ -39,6 +41,7 @@ impl Default for Config {
             url: None,
             standby: false,
             listen: Listen::On,
+            pools: Vec::new(),
         }
     }
 }

@@ -6,11 +6,12 @@
 use crate::EngineError;
 use crate::request::Operation;
 use model::{
-    BlockId, Claim, DispatchGroup, Name, NewStep, Priority, Report, SessionId, SignalId, StepId, Timestamp,
+    BlockId, Claim, DispatchGroup, Name, NewStep, Priority, Report, SessionId, SignalId, Step, StepId,
+    Timestamp,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use store::StoreError;
+use store::{Sort, StoreError};
 use tokio::sync::oneshot;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,6 +58,9 @@ pub struct Arrived {
     /// The first ready root of each queue and priority.
     #[serde(default)]
     pub roots: Vec<(Name, Priority, StepId)>,
+    /// The same of each pool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pooled: Vec<(Name, Name, Priority, StepId)>,
     /// Blocks that may have ready steps.
     #[serde(default)]
     pub blocks: Vec<BlockId>,
@@ -69,6 +73,33 @@ pub struct Arrived {
     /// What was stored without being counted, by queue and action: the owner counts it with the commit that hears of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncounted: Vec<(Name, Name, i64)>,
+}
+
+impl Arrived {
+    /// A ready root; the first of its sort is named.
+    pub fn note(&mut self, step: &Step) {
+        let (queue, priority) = (step.queue.clone(), step.priority);
+        match &step.pool {
+            None if !self.roots.iter().any(|(q, p, _)| *q == queue && *p == priority) => {
+                self.roots.push((queue, priority, step.id));
+            }
+            Some(pool)
+                if !self.pooled.iter().any(|(o, q, p, _)| o == pool && *q == queue && *p == priority) =>
+            {
+                self.pooled.push((pool.clone(), queue, priority, step.id));
+            }
+            _ => {}
+        }
+    }
+    /// The first ready root of each sort.
+    pub fn sorts(&mut self, dispatch_group: &DispatchGroup) -> Vec<(Sort, StepId)> {
+        let roots = std::mem::take(&mut self.roots).into_iter().map(|(q, p, id)| (None, q, p, id));
+        let pooled = std::mem::take(&mut self.pooled).into_iter().map(|(o, q, p, id)| (Some(o), q, p, id));
+        let sort = |(pool, queue, priority, id)| {
+            (Sort { dispatch_group: dispatch_group.clone(), queue, priority, pool }, id)
+        };
+        roots.chain(pooled).map(sort).collect()
+    }
 }
 
 /// What a session was given by the owner of another node, with the group of each step.

@@ -73,6 +73,20 @@ pub const PAGE_ROWS_MAX: usize = 1_000;
 pub const SESSION_NAMES_MAX: usize = 1_000;
 /// Open capacity one session may state.
 pub const SESSION_CAPACITY_MAX: usize = 10_000;
+/// Pools; every node holds them in memory.
+pub const POOLS_MAX: usize = 1_000;
+/// Highest number of steps of one pool that run at once: they are counted whenever one of them starts.
+pub const POOL_CONCURRENCY_MAX: u32 = 10_000;
+/// Highest number of starts in the span of a rate, or at once.
+pub const POOL_STARTS_MAX: u32 = 1_000_000;
+/// Ready steps of one pool read ahead for one queue of a dispatch group: a full pool must not fill the memory.
+pub const POOL_WINDOW: usize = 100;
+/// The same for steps of blocks, whose children may need different pools.
+pub const POOL_WINDOW_IN_BLOCKS: usize = 2_000;
+/// How long a node that got no slot of a pool waits before it asks again, if nobody wakes it.
+pub const POOL_ASK_AGAIN: Duration = Duration::from_millis(100);
+/// How long a slot is kept free for a node that asked in vain and did not come back.
+pub const POOL_KEPT_FOR: Duration = Duration::from_secs(1);
 /// API keys that are not revoked; every node holds them in memory.
 pub const KEYS_MAX: usize = 1_000;
 /// Bytes of a key's name; it stands in the audit with the key's id behind it.
@@ -106,6 +120,8 @@ const _: () = assert!(
     "a node that waits for another's lock keeps its own leases"
 );
 const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
+const _: () = assert!(POOL_WINDOW <= WINDOW_PAGE);
+const _: () = assert!(POOL_ASK_AGAIN.as_millis() * 2 < POOL_KEPT_FOR.as_millis(), "who waits keeps its turn");
 const _: () = assert!(PARK_LOG_MAX <= CACHED_STEPS_MAX / 2, "what only the log knows is kept in hand");
 const _: () =
     assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");

@@ -20,6 +20,9 @@ pub struct NewStep {
     pub queue: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
+    /// The pool whose limits it shares with others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatch_group: Option<String>,
     /// `default` or `resolve-exception`.

@@ -91,6 +91,8 @@ pub struct Step {
     pub action: Name,
     pub queue: Name,
     pub priority: Priority,
+    /// Whose limits it shares with others.
+    pub pool: Option<Name>,
     pub kind: StepKind,
     pub place: Option<Place>,
     /// The block this step owns; a step with one is a parent.

@@ -5,7 +5,7 @@
 
 use crate::board::Board;
 use crate::creation::{self, Ground, Plan};
-use crate::pick::{Gate, pick};
+use crate::pick::{Allowance, Gate, pick};
 use crate::settle::{InHand, Mode, Settled, settle};
 use crate::worker::{self, Answer};
 use model::*;
@@ -142,7 +142,7 @@ impl Tree {
             off: false,
             max_per_tick: 0,
         });
-        let picked = pick(&self.board.windows, &gates, &everyone, 0, 100);
+        let picked = pick(&self.board.windows, &gates, &everyone, &Allowance::new(), (0, 100));
         for p in &picked.picks {
             self.board.claim(p.step, p.session, "host".into(), self.given.len() as i64).unwrap();
         }
@@ -266,6 +266,7 @@ impl Land {
             now: self.now,
             dispatch_groups: groups,
             queues: &queues,
+            pools: &BTreeSet::from(["card".into()]),
             blocks: self.blocks.clone(),
             parents: self.parents.clone(),
             new_id: &mut new_id,
@@ -322,6 +323,7 @@ pub fn step(line: &str, n: u64) -> Step {
             Some(("attempt", n)) => step.attempt = n.parse().unwrap(),
             Some(("failed", n)) => step.failed_attempts = n.parse().unwrap(),
             Some(("lost", n)) => step.lost_attempts = n.parse().unwrap(),
+            Some(("pool", name)) => step.pool = Some(name.into()),
             Some(("max", n)) => step.max_attempts = n.parse().unwrap(),
             _ if word == "parked" => step.parked = true,
             _ if word == "high" => step.priority = Priority::High,
@@ -343,6 +345,7 @@ pub fn blank(id: StepId) -> Step {
         action: "noop".into(),
         queue: "default".into(),
         priority: Priority::Normal,
+        pool: None,
         kind: StepKind::Default,
         place: None,
         child_block: None,

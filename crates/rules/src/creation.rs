@@ -4,8 +4,8 @@
 //!        whole request is sound.
 
 use model::{
-    Backoff, Block, BlockId, Detail, DispatchGroup, Fault, NewStep, Place, Priority, State, Step, StepId,
-    StepKind, Success, Timestamp, limits,
+    Backoff, Block, BlockId, Detail, DispatchGroup, Fault, Name, NewStep, Place, Priority, State, Step,
+    StepId, StepKind, Success, Timestamp, limits,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ pub struct Ground<'a> {
     pub now: Timestamp,
     pub dispatch_groups: &'a [DispatchGroup],
     pub queues: &'a [Arc<str>],
+    pub pools: &'a BTreeSet<Name>,
     /// Blocks the request names, as far as they exist.
     pub blocks: HashMap<BlockId, Block>,
     /// Steps the request names as parents, as far as they exist.
@@ -213,6 +214,7 @@ impl Planner<'_, '_> {
             action: new.action.as_str().into(),
             queue,
             priority,
+            pool: self.pool_for(new, path),
             kind,
             place: block.map(|block| Place { block, index }),
             child_block,
@@ -256,6 +258,7 @@ impl Planner<'_, '_> {
             ("step_key", &new.step_key),
             ("label", &new.label),
             ("queue", &new.queue),
+            ("pool", &new.pool),
             ("relatable_type", &new.relatable_type),
             ("relatable_id", &new.relatable_id),
         ];
@@ -399,6 +402,16 @@ impl Planner<'_, '_> {
         let default = used(StepKind::Default, &block.live);
         let indexes = default.chain(used(StepKind::Resolver, &block.live_resolvers)).collect();
         Some(Draft { is_new: false, indexes, ..Draft::new(block, high) })
+    }
+
+    fn pool_for(&mut self, new: &NewStep, path: &str) -> Option<Name> {
+        let name = new.pool.as_deref()?;
+        let known = self.ground.pools.get(name).cloned();
+        if known.is_none() && name.len() <= limits::NAME_BYTES_MAX && !name.contains('\0') {
+            let fix = format!("make it first, for example with `stepfast pools set {name} --concurrency 10`");
+            self.fault(format!("{path}.pool"), format!("`{name}` is not a pool"), fix);
+        }
+        known
     }
 
     fn group_for(&mut self, new: &NewStep, path: &str, home: Option<DispatchGroup>) -> DispatchGroup {

@@ -10,6 +10,7 @@ pub mod key;
 pub mod machine;
 pub mod operator;
 pub mod pick;
+pub mod pool;
 pub mod recover;
 pub mod settle;
 pub mod share;

@@ -3,11 +3,11 @@
 //! Finds   the heads of the windows of dispatch groups whose breaker is on.
 //! Emits   pairs of step and session.
 //! Why     groups take turns so that none starves; high priority goes first but takes at most four fifths of a turn, and
-//!         an action nobody offers stands in nobody's way.
+//!         neither an action nobody offers nor a full pool stands in anybody's way.
 
 use crate::board::Windows;
-use model::{DispatchGroup, Priority, Session, SessionId, StepId, limits};
-use std::collections::btree_set;
+use model::{DispatchGroup, Name, Priority, Session, SessionId, StepId, limits};
+use std::collections::{BTreeMap, btree_set};
 use std::iter::Peekable;
 
 /// What the pick needs to know about one dispatch group.
@@ -18,6 +18,9 @@ pub struct Gate {
     /// Steps this group may dispatch in this turn; 0 is no limit.
     pub max_per_tick: usize,
 }
+
+/// How many steps of each pool may start in this turn; a pool that is not there lets none start.
+pub type Allowance = BTreeMap<Name, usize>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
@@ -46,8 +49,8 @@ impl Lane<'_> {
     fn is_full(&self) -> bool {
         self.gate.max_per_tick > 0 && self.taken >= self.gate.max_per_tick
     }
-    /// The best head of this priority that some free session takes.
-    fn next(&mut self, priority: Priority, free: &Free) -> Option<(StepId, usize)> {
+    /// The best head of this priority that some free session takes and its pool lets start.
+    fn next(&mut self, priority: Priority, free: &mut Free) -> Option<(StepId, usize)> {
         let mut best: Option<(usize, StepId, usize)> = None;
         for (at, (window, iter)) in self.heads.iter_mut().enumerate() {
             let Some((p, id)) = iter.peek() else { continue };
@@ -60,20 +63,24 @@ impl Lane<'_> {
         }
         let (at, id, session) = best?;
         self.heads[at].1.next();
+        free.take(self.heads[at].0, session);
         self.taken += 1;
         Some((id, session))
     }
 }
 
-/// Free places per session, and which window each session serves.
+/// Free places per session and pool, and which window each session serves.
 struct Free<'a> {
     sessions: &'a [Session],
     places: Vec<usize>,
     serves: Vec<Vec<usize>>,
+    /// For each window its pool, as a place in `starts`.
+    pools: Vec<Option<usize>>,
+    starts: Vec<usize>,
 }
 
 impl<'a> Free<'a> {
-    fn new(sessions: &'a [Session], windows: &Windows) -> Self {
+    fn new(sessions: &'a [Session], windows: &'a Windows, allowance: &Allowance) -> Self {
         let takes = |i: usize| {
             let key = &windows.at(i).key;
             sessions
@@ -84,18 +91,41 @@ impl<'a> Free<'a> {
                 .collect()
         };
         let serves = (0..windows.n_windows()).map(takes).collect();
-        Free { sessions, places: sessions.iter().map(Session::free).collect(), serves }
+        let (mut starts, mut known) = (Vec::new(), BTreeMap::new());
+        let mut pool = |name: &'a Name| {
+            *known.entry(name).or_insert_with(|| {
+                starts.push(allowance.get(name).copied().unwrap_or(0));
+                starts.len() - 1
+            })
+        };
+        let pools = windows.iter().map(|w| w.key.pool.as_ref().map(&mut pool)).collect();
+        Free { sessions, places: sessions.iter().map(Session::free).collect(), serves, pools, starts }
     }
-    /// The session with the most free places among those that take this window's work.
+    fn take(&mut self, window: usize, session: usize) {
+        self.places[session] -= 1;
+        if let Some(pool) = self.pools[window] {
+            self.starts[pool] -= 1;
+        }
+    }
+    /// The session with the most free places among those that take this window's work; none if its pool is full.
     fn session_for(&self, window: usize) -> Option<usize> {
+        if self.pools[window].is_some_and(|pool| self.starts[pool] == 0) {
+            return None;
+        }
         let open = self.serves[window].iter().copied().filter(|s| self.places[*s] > 0);
         open.max_by_key(|s| (self.places[*s], std::cmp::Reverse(*s)))
     }
 }
 
 /// `turn` rotates which group goes first.
-pub fn pick(windows: &Windows, gates: &[Gate], sessions: &[Session], turn: u64, limit: usize) -> Picked {
-    let mut free = Free::new(sessions, windows);
+pub fn pick(
+    windows: &Windows,
+    gates: &[Gate],
+    sessions: &[Session],
+    allowance: &Allowance,
+    (turn, limit): (u64, usize),
+) -> Picked {
+    let mut free = Free::new(sessions, windows, allowance);
     let limit = limit.min(limits::PICKS_PER_TURN_MAX).min(free.places.iter().sum());
     let first_normal = (Priority::Normal, StepId::from_bytes([0; 16]));
     let mut lanes: Vec<Lane> = gates
@@ -137,7 +167,6 @@ fn take(lanes: &mut [Lane], free: &mut Free, priority: Priority, limit: usize, p
                 continue;
             }
             if let Some((step, session)) = lane.next(priority, free) {
-                free.places[session] -= 1;
                 picks.push(Pick { step, session: free.sessions[session].id });
                 moved = true;
             }
@@ -152,8 +181,15 @@ mod tests {
 
     fn picked(steps: &str, limit: usize) -> String {
         let tree = parse(steps);
+        let allowance = Allowance::from([("card".into(), 2)]);
         let gate = |name| Gate { dispatch_group: DispatchGroup::new(name), off: false, max_per_tick: 0 };
-        let picked = pick(&tree.board.windows, &[gate("alpha"), gate("beta")], &[session(1, 100)], 0, limit);
+        let picked = pick(
+            &tree.board.windows,
+            &[gate("alpha"), gate("beta")],
+            &[session(1, 100)],
+            &allowance,
+            (0, limit),
+        );
         let names: Vec<&str> = picked.picks.iter().map(|p| tree.names[&p.step].as_str()).collect();
         names.join(" ")
     }
@@ -165,6 +201,13 @@ mod tests {
         assert_eq!(picked(all, 100), "h1 h2 h3 h4 h5 h6 n1 n2");
         assert_eq!(picked("h1 high\nh2 high\nh3 high\nh4 high\nh5 high\nh6 high", 5), "h1 h2 h3 h4 h5");
         assert_eq!(picked("n1\nh1 high", 1), "h1");
+    }
+
+    #[test]
+    fn a_full_pool_stands_in_nobodys_way() {
+        assert_eq!(picked("c1 pool=card\nc2 pool=card\nc3 pool=card\nn1\nn2", 100), "c1 c2 n1 n2");
+        assert_eq!(picked("c1 pool=card\nb1 beta pool=card\nc2 pool=card\nb2 beta", 100), "c1 b1 b2");
+        assert_eq!(picked("x1 pool=unknown\nn1", 100), "n1");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Why    computed when asked and never stored: switching the breaker must not rewrite a million rows. A live step for
 //!        which this finds nothing true is lost work, and `check` says so.
 
-use crate::eligible;
-use model::{Block, Breaker, SessionId, State, Step, StepId, StepKind, Timestamp};
+use crate::{eligible, pool};
+use model::{Block, Breaker, PoolUse, SessionId, State, Step, StepId, StepKind, Timestamp};
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,20 @@ pub enum Why {
         queue: String,
         action: String,
     },
+    /// As many steps of its pool run as may.
+    PoolFull {
+        pool: String,
+        used: usize,
+        of: u32,
+    },
+    /// The rate of its pool lets the next step start later.
+    PoolRate {
+        pool: String,
+        at: Timestamp,
+    },
+    NoPool {
+        pool: String,
+    },
     /// Every session that could take it is busy.
     Busy {
         sessions: usize,
@@ -76,6 +90,8 @@ pub struct Context<'a> {
     pub free_takers: usize,
     /// Until when the session that holds it has its lease.
     pub held_until: Option<Timestamp>,
+    /// The pool it names, if there is one of that name.
+    pub pool: Option<&'a PoolUse>,
 }
 
 pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
@@ -133,10 +149,21 @@ fn pending(step: &Step, cx: &Context) -> Vec<Why> {
     } else if cx.free_takers == 0 {
         all.push(Why::Busy { sessions: cx.takers });
     }
+    all.extend(pooled(step, cx));
     if all.is_empty() {
         all.push(Why::Next { since: step.wake_at.unwrap_or(step.created_at).max(step.created_at) });
     }
     all
+}
+
+fn pooled(step: &Step, cx: &Context) -> Option<Why> {
+    let pool = step.pool.as_ref()?.to_string();
+    let Some(now) = cx.pool else { return Some(Why::NoPool { pool }) };
+    match (now.pool.concurrency, pool::next_start(now, cx.now)) {
+        (Some(of), _) if now.used >= of as usize => Some(Why::PoolFull { pool, used: now.used, of }),
+        (_, Some(at)) => Some(Why::PoolRate { pool, at }),
+        _ => None,
+    }
 }
 
 fn placed(step: &Step, cx: &Context) -> Option<Why> {
@@ -193,6 +220,11 @@ impl fmt::Display for Why {
             }
             Why::Busy { sessions } => {
                 write!(f, "all {sessions} worker session(s) that could take it are busy")
+            }
+            Why::PoolFull { pool, used, of } => write!(f, "its pool `{pool}` is full: {used} of {of} run"),
+            Why::PoolRate { pool, .. } => write!(f, "its pool `{pool}` lets the next one start later"),
+            Why::NoPool { pool } => {
+                write!(f, "there is no pool `{pool}`; make it with `stepfast pools set {pool}`")
             }
             Why::Held { session, host, .. } => {
                 write!(f, "session {session} on {} has it", host.as_deref().unwrap_or("an unknown host"))

@@ -1,6 +1,9 @@
 //! From the engine's types to those of the API.
 
+mod pool;
 pub mod worker;
+
+pub use pool::{POOL_IN_USE, pool, pool_view};
 
 use engine::{Created, Operated, Secret, Why};
 use model::{
@@ -68,6 +71,7 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         note: detail.note,
         relatable_type: detail.relatable_type,
         relatable_id: detail.relatable_id,
+        pool: step.pool.as_ref().map(|p| p.to_string()),
         host: step.host.as_ref().map(|h| h.to_string()),
         session: step.session.map(|s| s.to_string()),
         tick_id: step.tick,
@@ -109,6 +113,7 @@ pub fn why_sentence(why: &Why) -> String {
     match why {
         Why::DueLater { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Breaker { until: Some(until), .. } => format!("{why}, until {}", instant(*until)),
+        Why::PoolRate { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Held { until, .. } => format!("{why}, with a lease until {}", instant(*until)),
         _ => why.to_string(),
     }

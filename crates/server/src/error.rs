@@ -22,6 +22,9 @@ pub enum ApiError {
     Invalid(Vec<Fault>),
     #[error("{0}")]
     NotFound(String),
+    /// Not as things are now.
+    #[error("{0}")]
+    Conflict(String),
     #[error("{0}")]
     NotAllowed(String),
     #[error("{0}")]
@@ -81,7 +84,8 @@ impl ApiError {
             ApiError::Engine(EngineError::NoSession) => {
                 (StatusCode::CONFLICT, "no_session", "The session is over")
             }
-            ApiError::Engine(EngineError::Refused { .. } | EngineError::Apart | EngineError::Undone) => {
+            ApiError::Conflict(_)
+            | ApiError::Engine(EngineError::Refused { .. } | EngineError::Apart | EngineError::Undone) => {
                 (StatusCode::CONFLICT, "refused", "Refused")
             }
             ApiError::Execution(problem) => execution_class(problem),

@@ -66,6 +66,9 @@ pub enum Command {
     Ticks(Ticks),
     /// The nodes and their worker sessions
     Nodes,
+    /// Named limits that steps share: how many run at once, how many start in a span of time
+    #[command(subcommand)]
+    Pools(Pools),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),
@@ -206,6 +209,9 @@ pub struct Create {
     pub priority: Option<String>,
     #[arg(long, value_name = "NAME")]
     pub dispatch_group: Option<String>,
+    /// The pool whose limits it shares with others
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Not before this many milliseconds from now
     #[arg(long, value_name = "MS")]
     pub delay_ms: Option<u64>,
@@ -328,6 +334,36 @@ pub struct Drain {
 }
 
 #[derive(Subcommand)]
+pub enum Pools {
+    /// Every pool, and how it is used now
+    List,
+    /// Make a pool, or give one other limits; they hold from the next start on
+    Set(PoolSet),
+    /// Remove a pool that nothing uses
+    Remove {
+        name: String,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
+    },
+}
+
+#[derive(Args)]
+pub struct PoolSet {
+    pub name: String,
+    /// How many of its steps may run at once; 0 lets nothing start
+    #[arg(long, value_name = "N", required_unless_present = "rate")]
+    pub concurrency: Option<u32>,
+    /// How many may start in a span of time, evenly spread: 5/s, 100/m, 10/15m
+    #[arg(long, value_name = "N/SPAN")]
+    pub rate: Option<String>,
+    /// How many may start at once after a pause; 1 when left out
+    #[arg(long, value_name = "N", requires = "rate")]
+    pub burst: Option<u32>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+}
+
+#[derive(Subcommand)]
 pub enum Keys {
     /// Make a key; it is printed once and never again
     Create(KeyCreate),
@@ -430,4 +466,10 @@ pub struct Bench {
     /// Engines on one PostgreSQL database, for `drain` and `latency`
     #[arg(long, default_value_t = 1)]
     pub nodes: usize,
+    /// Nodes do not wake each other, and look from time to time
+    #[arg(long)]
+    pub no_wake: bool,
+    /// How long `snapshot` goes on
+    #[arg(long, default_value_t = 10)]
+    pub minutes: u64,
 }

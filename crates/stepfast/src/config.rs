@@ -8,8 +8,9 @@ use crate::cli::Common;
 use crate::host_name;
 use anyhow::{Context, Result, bail};
 use engine::Secret;
-use model::{DEFAULT_GROUPS, DispatchGroup, limits};
+use model::{DEFAULT_GROUPS, DispatchGroup, Pool, limits};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use store::{Database, Listen};
@@ -29,6 +30,7 @@ struct RawConfig {
     standby: Option<bool>,
     listen: Option<String>,
     dispatch: RawDispatch,
+    pools: BTreeMap<String, RawPool>,
     actions: actions::RawActions,
 }
 
@@ -39,7 +41,15 @@ struct RawDispatch {
     max_per_tick: Option<usize>,
 }
 
-const KEYS: [&str; 12] = [
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawPool {
+    concurrency: Option<u32>,
+    rate: Option<String>,
+    burst: Option<u32>,
+}
+
+const KEYS: [&str; 13] = [
     "db",
     "bind",
     "port",
@@ -51,8 +61,10 @@ const KEYS: [&str; 12] = [
     "standby",
     "listen",
     "dispatch",
+    "pools",
     "actions",
 ];
+const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
 
 #[derive(Debug, Clone)]
@@ -98,6 +110,7 @@ impl Settings {
         let port =
             raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
         let actions = Actions::check(&raw.actions, &mut faults);
+        let pools = pools(&raw.pools, &mut faults);
         if raw.bind.is_some() && raw.port.is_some() {
             faults.push("bind: it holds a port already; leave `port` out".into());
         }
@@ -126,6 +139,7 @@ impl Settings {
             full_history,
             standby: raw.standby.unwrap_or(false),
             listen,
+            pools,
             ..engine::Config::default()
         };
         Ok(Settings {
@@ -186,6 +200,23 @@ fn owned(names: &[String], all: &[DispatchGroup], faults: &mut Vec<String>) -> V
 }
 
 /// How nodes wake each other.
+fn pools(raw: &BTreeMap<String, RawPool>, faults: &mut Vec<String>) -> Vec<Pool> {
+    let mut pools = Vec::new();
+    for (name, RawPool { concurrency, rate, burst }) in raw {
+        let (name, concurrency, rate, burst) = (name.clone(), *concurrency, rate.clone(), *burst);
+        let body = wire::PoolBody { name, concurrency, rate, burst, by: None };
+        match server::convert::pool(&body) {
+            Ok(pool) => {
+                let told = |f: &model::Fault| format!("pools.{}.{f}", body.name);
+                faults.extend(pool.faults().iter().map(told));
+                pools.push(pool);
+            }
+            Err(fault) => faults.push(format!("pools.{}.{fault}", body.name)),
+        }
+    }
+    pools
+}
+
 fn listen(text: Option<String>, faults: &mut Vec<String>) -> Listen {
     match text.as_deref() {
         None | Some("on") => Listen::On,
@@ -220,6 +251,12 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
     let mut faults = unknown(&table, &KEYS, "");
     if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
         faults.extend(unknown(dispatch, &DISPATCH_KEYS, "dispatch."));
+    }
+    if let Some(toml::Value::Table(all)) = table.get("pools") {
+        for (name, pool) in all {
+            let pool = pool.as_table().into_iter();
+            faults.extend(pool.flat_map(|p| unknown(p, &POOL_KEYS, &format!("pools.{name}."))));
+        }
     }
     if let Some(toml::Value::Table(all)) = table.get("actions") {
         faults.extend(unknown(all, &actions::KEYS, "actions."));
@@ -347,6 +384,18 @@ mod tests {
                 .to_string()
                 .contains("is a list of texts, or one word")
         );
+    }
+
+    #[test]
+    fn pools_are_read_and_their_faults_told() {
+        let settings = load("[pools.card]\nconcurrency = 3\nrate = \"100/m\"\nburst = 5\n").unwrap();
+        assert_eq!(settings.engine.pools[0].to_string(), "3 at once, 100/m with bursts of 5");
+        let refused =
+            load("[pools.a]\nrate = \"often\"\n[pools.b]\n[pools.c]\nrat = 1\n").unwrap_err().to_string();
+        assert!(refused.contains("pools.c.rat is not a setting; did you mean `rate`?"), "{refused}");
+        let refused = load("[pools.a]\nrate = \"often\"\n[pools.b]\n").unwrap_err().to_string();
+        assert!(refused.contains("pools.a.rate: `often` is no rate; write for example"), "{refused}");
+        assert!(refused.contains("pools.b.concurrency: the pool limits nothing"), "{refused}");
     }
 
     #[test]

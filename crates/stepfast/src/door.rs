@@ -3,8 +3,8 @@
 use crate::config::Settings;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
-use engine::{Created, Operation};
-use model::{Breaker, DispatchGroup, KeyId, NewKey, NewStep};
+use engine::{Created, Operation, Removal};
+use model::{Breaker, DispatchGroup, KeyId, NewKey, NewStep, PoolUse, Timestamp};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use store::{Clock, Retained, Retention, SystemClock};
 use wire::{
     BreakerBody, CreatedView, ForgetBody, ForgottenView, KeyBody, KeyMadeView, KeyView, OperateBody,
-    OperatedView, Problem,
+    OperatedView, PoolBody, PoolView, Problem,
 };
 
 pub enum Door {
@@ -89,6 +89,37 @@ impl Door {
                     dispatch_group: scope.map(|g| g.to_string()),
                 };
                 let _: serde_json::Value = post(http, &format!("{url}/v1/breaker"), &body).await?;
+                Ok(())
+            }
+        }
+    }
+
+    pub async fn set_pool(&self, body: PoolBody) -> Result<PoolView> {
+        match self {
+            Door::Local(local) => {
+                let pool = server::convert::pool(&body).map_err(|fault| Refused(fault.to_string()))?;
+                let view = PoolUse { pool: pool.clone(), used: 0, full_until: Timestamp(0) };
+                local.engine.put_pool(pool, body.by.unwrap_or_default()).await?;
+                Ok(server::convert::pool_view(&view, SystemClock::default().now()))
+            }
+            Door::Remote { url, http } => post(http, &format!("{url}/v1/pools"), &body).await,
+        }
+    }
+
+    pub async fn remove_pool(&self, name: &str, by: String) -> Result<()> {
+        match self {
+            Door::Local(local) => match local.engine.remove_pool(name.into(), by).await? {
+                Removal::Removed => Ok(()),
+                Removal::Unknown => bail!(Refused(format!("there is no pool `{name}`"))),
+                Removal::InUse => bail!(Refused(server::convert::POOL_IN_USE.into())),
+            },
+            Door::Remote { url, http } => {
+                let mut url = reqwest::Url::parse(url)?;
+                url.path_segments_mut()
+                    .map_err(|()| Refused("the server has no path".into()))?
+                    .extend(["v1", "pools", name, "remove"]);
+                let body = serde_json::json!({ "by": by });
+                let _: serde_json::Value = post(http, url.as_str(), &body).await?;
                 Ok(())
             }
         }

@@ -162,3 +162,19 @@ fn executions_are_listed_shown_and_forgotten_with_a_server_and_without() {
     assert_eq!(home.json(&["executions", "list", "--json"]).len(), 1);
     home.ok(&["check"]);
 }
+
+#[test]
+fn a_pool_holds_back_what_it_must() {
+    let home = Home::new();
+    assert_eq!(home.ok(&["pools", "set", "card", "--concurrency", "0"]), "pool card: 0 at once\n");
+    let id = home.ok(&["steps", "create", "--action", "echo", "--pool", "card"]);
+    assert!(home.ok(&["dispatch", "--once"]).contains("dispatched 0"));
+    assert!(home.ok(&["steps", "show", id.trim()]).contains("its pool `card` is full: 0 of 0 run"));
+    home.ok(&["pools", "set", "card", "--rate", "2/m", "--burst", "2"]);
+    assert!(home.ok(&["dispatch", "--once"]).contains("dispatched 1"));
+    let pools = home.json(&["pools", "list", "--json"]);
+    assert_eq!((pools[0]["rate"].as_str(), pools[0]["used"].as_u64()), (Some("2/m"), Some(0)));
+    assert!(home.ok(&["pools", "list"]).contains("card"));
+    home.ok(&["pools", "remove", "card"]);
+    home.ok(&["check"]);
+}

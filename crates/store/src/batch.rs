@@ -265,6 +265,11 @@ pub struct Batch {
     pub claims: Vec<ClaimLog>,
     /// Groups that hand out work in this batch; their breaker is read in the commit.
     pub dispatching: Vec<DispatchGroup>,
+    /// Steps that take a slot of their pool, and those that leave theirs.
+    pub slots: Vec<Slot>,
+    pub slots_left: Vec<StepId>,
+    /// Until when the rates of pools are used up, where nobody else uses them.
+    pub rates: Vec<(Name, Timestamp)>,
     /// Claim rows of which nothing is in flight any more.
     pub claims_done: Vec<i64>,
     pub tallies: Vec<(TallyKey, i64)>,
@@ -297,6 +302,14 @@ pub struct Batch {
     pub wake: Vec<Wake>,
 }
 
+/// A step of a pool that a worker has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slot {
+    pub step: StepId,
+    pub pool: Name,
+    pub dispatch_group: DispatchGroup,
+}
+
 /// Somebody who should look: a hint, never more.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wake {
@@ -315,6 +328,9 @@ impl Batch {
             blocks: Vec::new(),
             claims: Vec::new(),
             dispatching: Vec::new(),
+            slots: Vec::new(),
+            slots_left: Vec::new(),
+            rates: Vec::new(),
             claims_done: Vec::new(),
             tallies: Vec::new(),
             attempts: Vec::new(),
@@ -342,6 +358,8 @@ impl Batch {
             && self.blocks.is_empty()
             && self.claims.is_empty()
             && self.claims_done.is_empty()
+            && self.slots_left.is_empty()
+            && self.rates.is_empty()
             && self.attempts.is_empty()
             && self.sessions.is_empty()
             && self.renew.is_none()

@@ -2,7 +2,7 @@
 
 use crate::batch::SessionRow;
 use crate::{Browse, Result, StepRow, params};
-use model::{Block, Breaker, GroupStatus, Step, Timestamp};
+use model::{Block, Breaker, GroupStatus, PoolUse, Step, Timestamp};
 use rules::why::{Context, Why, why};
 
 /// What every answer shares; read once for many steps.
@@ -11,6 +11,7 @@ pub struct Circumstances {
     pub breaker: Breaker,
     pub groups: Vec<GroupStatus>,
     pub sessions: Vec<SessionRow>,
+    pub pools: Vec<PoolUse>,
     /// Attempts in flight per session.
     pub held: std::collections::HashMap<model::SessionId, usize>,
 }
@@ -30,6 +31,7 @@ impl Browse {
             breaker: self.breaker()?,
             groups: self.groups()?,
             sessions: self.sessions()?,
+            pools: self.pools()?,
             held: held.into_iter().collect(),
         })
     }
@@ -75,6 +77,7 @@ impl Circumstances {
             takers: takers.len(),
             free_takers: free,
             held_until,
+            pool: step.pool.as_ref().and_then(|name| self.pools.iter().find(|p| p.pool.name == *name)),
         };
         why(step, &context)
     }

@@ -4,8 +4,8 @@
 //!        nothing is decided here.
 
 use crate::sql::{Access, Row, Sql};
-use crate::{AuditEntry, Result, StoreError, params, rows, statements, writes};
-use model::{Key, KeyId, Role, Timestamp, limits};
+use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, writes};
+use model::{Key, KeyId, Name, Pool, Role, Timestamp, limits};
 use std::fmt;
 
 /// What is kept of a key's secret.
@@ -32,6 +32,13 @@ pub enum Change {
         key: KeyId,
         at: Timestamp,
     },
+    PutPool {
+        pool: Pool,
+    },
+    /// Unless it is used or waited for.
+    RemovePool {
+        name: Name,
+    },
     /// Who did what.
     Audit {
         at: Timestamp,
@@ -51,6 +58,8 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::UseKey { key, at } => {
             sql.execute(statements::USE_KEY, params![*at, *key, *at - limits::KEY_USE_EVERY])
         }
+        Change::PutPool { pool } => pools::put(sql, pool),
+        Change::RemovePool { name } => sql.execute(statements::REMOVE_POOL, params![&**name]),
         Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
     }
 }

@@ -14,6 +14,7 @@ mod leases;
 mod look;
 mod migration;
 mod pages;
+pub mod pools;
 pub mod postgres;
 mod reads;
 mod retention;
@@ -26,7 +27,7 @@ mod writes;
 
 pub use batch::{
     Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, RowKnown,
-    SessionRow, SignalRow, SignalTo, StepWrite, TallyKey, Tick, Wake,
+    SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake,
 };
 pub use browse::{Browse, Filter, StepRow, Totals};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
@@ -38,14 +39,17 @@ pub use explain::Circumstances;
 pub use keys::{Change, KeyHash};
 pub use look::{GroupSeen, Look, NodeSeen};
 pub use migration::MigrationState;
+pub use pools::{Reserved, Sort};
+pub use reads::{oldest_ready, open_blocks};
 
 use model::{
-    Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, NodeId, Priority, SignalId, Step, StepId,
-    StepKind, Timestamp,
+    Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, Name, NodeId, PoolUse, SignalId, Step,
+    StepId, StepKind, Timestamp,
 };
 use rules::settle::Snapshot;
 use serde::{Deserialize, Serialize};
 use sql::Sql;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -90,6 +94,9 @@ pub struct Found {
     pub alerted: Vec<DispatchGroup>,
     pub last_tick: i64,
     pub last_claim: i64,
+    pub pools: Vec<PoolUse>,
+    /// Slots of pools on record for steps of these groups.
+    pub slots: Vec<Slot>,
 }
 
 /// What leaves the live tables, by whole trees in which nothing happened since `before`.
@@ -168,24 +175,20 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     /// Store what is not of a turn, all or nothing; how many rows each change found.
     fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>>;
 
-    /// Blocks of these groups that have not come to rest.
-    fn open_blocks(&mut self, lease: &Lease) -> Result<Vec<Block>> {
-        reads::open_blocks(self.reader(), lease)
-    }
-    /// Ready steps that stand alone, oldest first, behind a cursor.
-    fn ready(
+    /// Slots of pools for steps that are about to be claimed; only where other nodes use the same pools is there anything to ask.
+    fn reserve(
         &mut self,
-        group: &DispatchGroup,
-        queue: &str,
-        priority: Priority,
-        after: Option<StepId>,
-        limit: usize,
-    ) -> Result<Vec<Step>> {
-        reads::ready(self.reader(), group, queue, priority, after, limit)
+        _lease: &Lease,
+        wants: &BTreeMap<Name, Vec<Slot>>,
+        _now: Timestamp,
+    ) -> Result<BTreeMap<Name, Reserved>> {
+        let all = |slots: &Vec<Slot>| Reserved { granted: slots.len(), pool: None, wanted: false };
+        Ok(wants.iter().map(|(pool, slots)| (pool.clone(), all(slots))).collect())
     }
-    /// The oldest ready root of a group that is not held back by design.
-    fn oldest_ready(&mut self, group: &DispatchGroup) -> Result<Option<Timestamp>> {
-        reads::oldest_ready(self.reader(), group)
+
+    /// Ready steps that stand alone, oldest first, behind a cursor.
+    fn ready(&mut self, sort: &Sort, after: Option<StepId>, limit: usize) -> Result<Vec<Step>> {
+        reads::ready(self.reader(), sort, after, limit)
     }
     /// Pending steps at an index of a block, behind a cursor.
     fn at_index(

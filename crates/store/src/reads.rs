@@ -4,10 +4,10 @@ use crate::batch::{ClaimLog, TallyKey};
 use crate::settings::{global_breaker, read_breaker};
 use crate::sql::{Param, Row, Sql};
 use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, SESSION_COLUMNS, STEP_COLUMNS, with_columns};
-use crate::{Found, Lease, Result, SessionRow, StoreError, params, rows};
+use crate::{Found, Lease, Result, SessionRow, Sort, StoreError, params, pools, rows};
 use model::{
-    Block, BlockId, Detail, DispatchGroup, GroupStatus, Name, NodeId, Priority, SessionId, Step, StepId,
-    StepKind, Timestamp,
+    Block, BlockId, Detail, DispatchGroup, GroupStatus, Name, NodeId, SessionId, Step, StepId, StepKind,
+    Timestamp,
 };
 
 fn many(sql: &dyn Sql, text: &str, params: &[Param]) -> Result<Vec<Step>> {
@@ -47,6 +47,8 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
         alerted: sql.rows(alerted, params![], |r| Ok(DispatchGroup(rows::shared(r, 0)?)))?,
         last_tick: highest("ticks")?,
         last_claim: highest("claims")?,
+        pools: pools::all(sql)?,
+        slots: pools::slots(sql, lease)?,
     })
 }
 
@@ -83,16 +85,15 @@ pub fn open_blocks(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Block>> {
     Ok(blocks)
 }
 
-pub fn ready(
-    sql: &dyn Sql,
-    group: &DispatchGroup,
-    queue: &str,
-    priority: Priority,
-    after: Option<StepId>,
-    limit: usize,
-) -> Result<Vec<Step>> {
+pub fn ready(sql: &dyn Sql, sort: &Sort, after: Option<StepId>, limit: usize) -> Result<Vec<Step>> {
     let after = after.map_or([0; 16], |id| *id.bytes());
-    many(sql, statements::READY_ROOTS, params![group.as_str(), queue, priority.word(), &after, limit])
+    let (group, queue, priority) = (sort.dispatch_group.as_str(), &*sort.queue, sort.priority.word());
+    match &sort.pool {
+        None => many(sql, statements::READY_ROOTS, params![group, queue, priority, &after, limit]),
+        Some(pool) => {
+            many(sql, statements::READY_POOLED, params![group, queue, priority, &after, limit, &**pool])
+        }
+    }
 }
 
 /// The oldest ready root of a group that is not held back by design.

@@ -112,11 +112,12 @@ pub fn step(row: &Row) -> Result<Step> {
             None => None,
             Some(at) => Some(Look { at, response: row.get::<Option<String>>(32)?.map(Into::into) }),
         },
+        pool: optional_shared(row, 33)?,
     })
 }
 
 /// How many columns `step` reads.
-pub const STEP_WIDTH: usize = 33;
+pub const STEP_WIDTH: usize = 34;
 
 /// Reads `DETAIL_COLUMNS` that stand behind `STEP_COLUMNS`.
 pub fn detail(row: &Row) -> Result<Detail> {

@@ -37,6 +37,14 @@ pub const RENEW_NODE: &str = include_str!("../sql/portable/renew_node.sql");
 pub const RENEW_GROUPS: &str = include_str!("../sql/portable/renew_groups.sql");
 pub const RENEW_SESSIONS: &str = include_str!("../sql/portable/renew_sessions.sql");
 pub const READY_ROOTS: &str = include_str!("../sql/portable/ready_roots.sql");
+pub const READY_POOLED: &str = include_str!("../sql/portable/ready_pooled.sql");
+pub const POOLED_SORTS: &str = include_str!("../sql/portable/pooled_sorts.sql");
+pub const POOLS: &str = include_str!("../sql/portable/pools.sql");
+pub const PUT_POOL: &str = include_str!("../sql/portable/put_pool.sql");
+pub const REMOVE_POOL: &str = include_str!("../sql/portable/remove_pool.sql");
+pub const TAKE_SLOT: &str = include_str!("../sql/portable/take_slot.sql");
+pub const LEAVE_SLOT: &str = include_str!("../sql/portable/leave_slot.sql");
+pub const USE_RATE: &str = include_str!("../sql/portable/use_rate.sql");
 pub const UNSETTLED_CHILDREN: &str = include_str!("../sql/portable/unsettled_children.sql");
 pub const AT_INDEX: &str = include_str!("../sql/portable/at_index.sql");
 pub const OLDEST_READY: &str = include_str!("../sql/portable/oldest_ready.sql");
@@ -54,7 +62,7 @@ pub const FORGET_OLD_EXECUTIONS: &str = include_str!("../sql/portable/forget_old
 pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, \
     state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
     retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
-    arguments, look, case when look is not null then response end as looked_at";
+    arguments, look, case when look is not null then response end as looked_at, pool";
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \

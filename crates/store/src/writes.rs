@@ -4,7 +4,7 @@
 
 use crate::batch::{
     Alert, Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, SessionRow, SignalRow, SignalTo,
-    TallyKey, Tick,
+    Slot, TallyKey, Tick,
 };
 use crate::sql::Param;
 use crate::statements as sql;
@@ -37,6 +37,14 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put_steps(batch);
     plan.put_blocks(batch);
     plan.put(sql::INSERT_CLAIM, true, batch.claims.iter().map(claim).collect());
+    let slot = |s: &Slot| values![s.step, s.pool.to_string(), s.dispatch_group.to_string(), batch.now];
+    plan.put(sql::TAKE_SLOT, false, batch.slots.iter().map(slot).collect());
+    plan.put(sql::LEAVE_SLOT, false, batch.slots_left.iter().map(|id| values![*id]).collect());
+    plan.put(
+        sql::USE_RATE,
+        false,
+        batch.rates.iter().map(|(pool, until)| values![*until, &**pool]).collect(),
+    );
     plan.put(sql::DELETE_CLAIM, false, batch.claims_done.iter().map(|id| vec![Param::from(*id)]).collect());
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
@@ -190,6 +198,7 @@ fn new_step(write: &StepWrite) -> Values<'_> {
         d.relatable_id.as_deref(),
         s.parked,
         d.response.as_deref(),
+        s.pool.as_deref(),
     ]
 }
 

@@ -222,6 +222,10 @@ planted! {
     i38_archived_before_it_settled: "I38", "update steps_archive set state = 'pending' where id = {old}";
     i38_archived_without_its_block: "I38", "delete from blocks_archive where owner_id is null";
     i38_archived_without_the_block_it_owns: "I38", "delete from blocks_archive where owner_id = {old-order}";
+    i34_a_slot_that_no_step_has: "I34",
+        "insert into pool_slots (step_id, pool, dispatch_group, at) values ({done}, 'card', 'alpha', 1)";
+    i34_held_without_a_slot: "I34", "update steps set pool = 'card' where id = {held}";
+    i34_claimed_without_a_slot: "I34", "update steps set pool = 'card' where id = {logged}";
     i38_archived_without_its_owner: "I38", "delete from steps_archive where id = {old-order}";
     i38_archived_while_it_moved: "I38", "update blocks_archive set touched = 1";
     i38_history_of_an_execution_that_is_gone: "I38",

@@ -211,3 +211,100 @@ async fn many_steps_at_once_are_the_same_as_a_few_at_a_time() {
         );
     }
 }
+
+/// Sessions of two nodes, without a worker behind them: what they were handed and have not ended.
+struct Hands {
+    sessions: Vec<(Engine, engine::SessionHandle)>,
+    held: Vec<(usize, model::Claim)>,
+}
+
+impl Hands {
+    async fn join(nodes: &Nodes) -> Hands {
+        let mut sessions = Vec::new();
+        for n in 0..2 {
+            let offer = model::SessionOffer {
+                host: format!("hands-{n}").into(),
+                queues: vec!["default".into()],
+                actions: vec!["hold".into()],
+                capacity: 100,
+                remote: false,
+            };
+            sessions.push((nodes.engine(n).clone(), nodes.engine(n).join(offer).await.expect("a session")));
+        }
+        Hands { sessions, held: Vec::new() }
+    }
+    fn look(&mut self) -> usize {
+        for (n, (_, session)) in self.sessions.iter_mut().enumerate() {
+            while let Ok(handed) = session.work.try_recv() {
+                self.held.extend(handed.claims.into_iter().map(|claim| (n, claim)));
+            }
+        }
+        self.held.len()
+    }
+    async fn end_one(&mut self) {
+        let (n, claim) = self.held.remove(0);
+        let (engine, session) = &self.sessions[n];
+        let outcome = Outcome::Complete { response: None };
+        let (step, attempt, session) = (claim.step, claim.attempt, session.id);
+        engine
+            .report(vec![model::Report { session, step, attempt, outcome, log: Vec::new() }])
+            .await
+            .expect("it is taken");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_share_a_pool_and_none_starves() {
+    let nodes = Nodes::start(vec![Nodes::config("one"), Nodes::config("two")]).await;
+    nodes.until("the groups are spread", |n| n.spread() == [5, 5]).await;
+    let pool = model::Pool { concurrency: Some(3), ..model::Pool::new("card") };
+    nodes.engine(0).put_pool(pool, "test".into()).await.unwrap();
+    let mut hands = Hands::join(&nodes).await;
+    // Made on the node that did not make the pool.
+    nodes.create(1, (0..60).map(|_| json!({"action": "hold", "pool": "card"})).collect()).await;
+    let mut owners = std::collections::BTreeMap::new();
+    for left in (1..=60_usize).rev() {
+        until("as many run as may", || {
+            let n = hands.look();
+            async move { (n == left.min(3)).then_some(()) }
+        })
+        .await;
+        assert_eq!(hands.look(), left.min(3), "with {left} left");
+        let used = nodes.browse().pools().unwrap()[0].used;
+        assert!(used <= 3, "{used} slots are taken");
+        let group = hands.held[0].1.step;
+        let group = nodes.browse().step(group).unwrap().unwrap().step.dispatch_group;
+        let owner =
+            nodes.browse().groups().unwrap().into_iter().find(|g| g.dispatch_group == group).unwrap().owner;
+        *owners.entry(owner).or_insert(0) += 1;
+        hands.end_one().await;
+        if left == 31 {
+            assert!(owners.len() == 2 && owners.values().all(|n| *n >= 8), "half is done: {owners:?}");
+        }
+    }
+    nodes.until("the pool is empty", |n| n.browse().pools().unwrap()[0].used == 0).await;
+}
+
+#[tokio::test]
+async fn slots_of_a_node_that_is_gone_come_back() {
+    let mut stage = stage().await;
+    let pool = model::Pool { concurrency: Some(2), ..model::Pool::new("card") };
+    stage.engine.put_pool(pool, "test".into()).await.unwrap();
+    stage.create((0..4).map(|_| json!({"action": "hold", "pool": "card"})).collect()).await;
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(stage.handed().len(), 2);
+    // A slot that no step has: of a claim that was never stored.
+    let store::Database::Postgres(url) = stage.database() else { panic!("it is on a server") };
+    let connecting = store::postgres::tokio_postgres::connect(&url, store::postgres::tokio_postgres::NoTls);
+    let (client, connection) = connecting.await.unwrap();
+    tokio::spawn(connection);
+    let stray =
+        "insert into stepfast.pool_slots (step_id, pool, dispatch_group, at) values ($1, 'card', 'alpha', 0)";
+    client.execute(stray, &[&[7_u8; 16].as_slice()]).await.unwrap();
+    assert_eq!(stage.browse().pools().unwrap()[0].used, 3);
+    stage.crash().await;
+    for _ in 0..3 {
+        stage.decide(Mode::FixedPoint).await;
+    }
+    assert_eq!((stage.handed().len(), stage.browse().pools().unwrap()[0].used), (2, 2));
+}

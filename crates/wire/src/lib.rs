@@ -19,6 +19,7 @@ mod group;
 mod key;
 mod node;
 mod operate;
+mod pool;
 mod problem;
 mod retention;
 mod step;
@@ -38,6 +39,7 @@ pub use group::{GroupPage, GroupView};
 pub use key::{KeyBody, KeyMadeView, KeyPage, KeyView};
 pub use node::{NodePage, NodeView, SessionView};
 pub use operate::{MoveView, OperateBody, OperatedView};
+pub use pool::{PoolBody, PoolPage, PoolView};
 pub use problem::{Fault, Problem, ReadyView};
 pub use retention::RetainedView;
 pub use step::{

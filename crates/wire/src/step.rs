@@ -42,6 +42,8 @@ pub struct StepView {
     pub note: Option<String>,
     pub relatable_type: Option<String>,
     pub relatable_id: Option<String>,
+    /// The pool whose limits it shares.
+    pub pool: Option<String>,
     pub host: Option<String>,
     pub session: Option<String>,
     pub tick_id: Option<i64>,
@@ -163,7 +165,7 @@ mod tests {
         "index":1,"child_block_id":null,"parent_step_id":null,"attempt":0,"failed_attempts":0,"lost_attempts":0,
         "max_attempts":3,"late_reports":0,"throttled":false,"was_throttled":false,"dispatch_after":null,
         "arguments":{"b":1.10,"a":18446744073709551616},"response":null,"error_message":null,"error_stack_trace":null,
-        "note":null,"relatable_type":null,"relatable_id":null,"host":null,"session":null,"tick_id":null,
+        "note":null,"relatable_type":null,"relatable_id":null,"pool":null,"host":null,"session":null,"tick_id":null,
         "superseded_by":null,"created_at":"2027-01-15T08:00:00.000000Z","dispatched_at":null,"started_at":null,
         "completed_at":null,"duration_ms":null,"version":0,"why":["it is due later"],"attempts":[],"history":[],
         "log":[],"children":null}"#;

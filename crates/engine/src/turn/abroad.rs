@@ -126,10 +126,7 @@ impl Node {
                 (Some(at), _) if at > self.board.now + 2 * model::limits::TIMER_HORIZON => {}
                 (Some(at), _) => arrived.wakes.push((at, step.id)),
                 (None, None) => {
-                    let known = arrived.roots.iter().any(|(q, p, _)| *q == step.queue && *p == step.priority);
-                    if !known {
-                        arrived.roots.push((step.queue.clone(), step.priority, step.id));
-                    }
+                    arrived.note(step);
                     self.peers.expect(&step.dispatch_group, &step.queue, &step.action);
                 }
                 (None, Some(_)) => {}
@@ -159,6 +156,7 @@ impl Node {
         let on_record = look.nodes.iter().any(|n| n.sharer.node == self.row.id);
         self.peers.shift = !on_record || look.wants_shift(&self.row);
         self.see_breakers(&look);
+        self.pools.look_again();
         for (id, answer) in std::mem::take(&mut look.answers) {
             turn.heard.push(id);
             if let Some(then) = self.peers.answered(id) {
@@ -311,14 +309,14 @@ impl Node {
         &mut self,
         turn: &mut Turn,
         group: &DispatchGroup,
-        arrived: Arrived,
+        mut arrived: Arrived,
         now: Timestamp,
     ) -> Result<()> {
-        for (queue, action, n) in arrived.uncounted {
+        for (queue, action, n) in std::mem::take(&mut arrived.uncounted) {
             turn.counted.push((TallyKey::of_new(group.clone(), queue, action), n));
         }
-        for (queue, priority, id) in arrived.roots {
-            self.sources.arrived(group, &queue, priority, id);
+        for (sort, id) in arrived.sorts(group) {
+            self.sources.arrived(sort, id);
         }
         for id in arrived.blocks {
             if let Some(block) = self.block_or_load(id)? {

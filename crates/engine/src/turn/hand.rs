@@ -56,7 +56,7 @@ impl Node {
         }
         let mut ready: BTreeMap<DispatchGroup, Vec<(Name, Name)>> = BTreeMap::new();
         for window in self.board.windows.iter().filter(|w| !w.ready.is_empty()) {
-            let WindowKey { dispatch_group, queue, action } = &window.key;
+            let WindowKey { dispatch_group, queue, action, .. } = &window.key;
             let off = self.breaker.is_off(now)
                 || self.group_breakers.get(dispatch_group).is_some_and(|b| b.is_off(now));
             if !off && self.sessions.is_wanted_elsewhere(queue, action) {
@@ -75,9 +75,14 @@ impl Node {
         }
     }
 
-    pub(super) fn hand_out(&mut self, turn: &mut Turn, how: &How, now: Timestamp) -> Vec<DispatchGroup> {
+    pub(super) fn hand_out(
+        &mut self,
+        turn: &mut Turn,
+        how: &How,
+        now: Timestamp,
+    ) -> Result<Vec<DispatchGroup>> {
         if self.board.windows.is_empty() || self.breaker.is_off(now) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let gates: Vec<Gate> = self
             .lease
@@ -92,9 +97,12 @@ impl Node {
             .collect();
         let mut open = self.sessions.open();
         open.extend(self.asking(turn));
-        let picked = pick(&self.board.windows, &gates, &open, self.turn_number, usize::MAX);
+        let allowance = self.allowance(now)?;
+        let picked = pick(&self.board.windows, &gates, &open, &allowance, (self.turn_number, usize::MAX));
+        let n_picked = picked.picks.len();
+        let picks = self.take_slots(picked.picks, now)?;
         let mut work: BTreeMap<SessionId, Pulled> = BTreeMap::new();
-        for one in &picked.picks {
+        for one in &picks {
             let Some(step) = self.board.step(one.step) else { continue };
             let tick = self.ticks.current(&step.dispatch_group.clone(), now);
             let host = open.iter().find(|s| s.id == one.session).map(|s| s.offer.host.clone());
@@ -106,12 +114,12 @@ impl Node {
             let step = self.board.step(one.step).expect("it was just claimed");
             work.entry(one.session).or_default().push((step.dispatch_group.clone(), claim_of(step)));
         }
-        turn.dispatched = picked.picks.len();
-        self.again |= picked.picks.len() == limits::PICKS_PER_TURN_MAX || !picked.capped.is_empty();
+        turn.dispatched = picks.len();
+        self.again |= n_picked == limits::PICKS_PER_TURN_MAX || !picked.capped.is_empty();
         for (session, claims) in work {
             self.give(turn, session, claims);
         }
-        picked.capped
+        Ok(picked.capped)
     }
 
     /// The same runs once more, to a session that does not know of them.

@@ -141,6 +141,7 @@ impl Node {
     ) -> Result<std::result::Result<Plan, Vec<model::Fault>>> {
         let (blocks, parents) = self.named_rows(steps)?;
         let queues = self.config.known_queues();
+        let pools = self.known_pools(steps, now)?;
         let missing = steps.len().saturating_sub(self.roots.len());
         if missing > 0 {
             self.roots.extend(self.store.take_roots(missing)?);
@@ -156,6 +157,7 @@ impl Node {
             now,
             dispatch_groups: groups,
             queues: &queues,
+            pools: &pools,
             blocks,
             parents,
             new_id: &mut new_id,
@@ -528,7 +530,7 @@ impl Node {
             self.sources.restart();
             self.timers.restart();
             if std::mem::take(&mut self.board.forgot_blocks) {
-                for block in self.store.open_blocks(&self.lease)? {
+                for block in store::open_blocks(self.store.reader(), &self.lease)? {
                     self.board.load_block(block);
                 }
             }

@@ -48,6 +48,7 @@ impl Node {
         if now >= self.watched_at + WATCH_EVERY {
             self.watched_at = now;
             self.watch_groups(turn, now)?;
+            self.find_stray_slots()?;
         }
         Ok(())
     }
@@ -120,7 +121,7 @@ impl Node {
             let off =
                 self.breaker.is_off(now) || self.group_breakers.get(&group).is_some_and(|b| b.is_off(now));
             let quiet = self.last_end.get(&group).is_some_and(|at| now.since(*at) >= limits::NO_PROGRESS);
-            let oldest = if quiet && !off { self.store.oldest_ready(&group)? } else { None };
+            let oldest = if quiet && !off { store::oldest_ready(self.store.reader(), &group)? } else { None };
             let stuck = oldest.is_some_and(|at| now.since(at) >= limits::NO_PROGRESS);
             if stuck == self.alerted.contains(&group) {
                 continue;
@@ -148,7 +149,7 @@ impl Node {
 
     /// Read what a node must know from the store: at the start, and after a commit that failed.
     pub(super) fn recover(&mut self) -> Result<()> {
-        let found = self.store.recover(&self.lease)?;
+        let mut found = self.store.recover(&self.lease)?;
         let others = self.store.look(&self.row, &self.lease)?;
         let spoken_for = spoken_for(&others.signals);
         self.sessions.see(others.sessions);
@@ -180,7 +181,9 @@ impl Node {
         self.alerted = found.alerted.iter().cloned().collect();
         let until = self.board.now + limits::SESSION_LEASE;
         self.sessions.leave_behind(&found.left, until);
+        let (known, slots) = (std::mem::take(&mut found.pools), std::mem::take(&mut found.slots));
         let adopted = self.adopt(found, &spoken_for);
+        self.adopt_slots(known, slots);
         self.sessions.forget_before();
         adopted
     }

@@ -12,6 +12,7 @@ mod operate;
 mod owed;
 mod peers;
 mod persist;
+mod pools;
 mod refill;
 mod sessions;
 mod ticks;

@@ -4,6 +4,7 @@ use super::act::Acts;
 use super::claims::ClaimBook;
 use super::owed::Owed;
 use super::peers::Peers;
+use super::pools::Pools;
 use super::refill::Sources;
 use super::sessions::Sessions;
 use super::ticks::{Ticks, TurnFigures};
@@ -89,6 +90,7 @@ pub struct Node {
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
     pub(super) peers: Peers,
+    pub(super) pools: Pools,
     pub(super) owed: Owed,
     pub(super) breaker: Breaker,
     pub(super) group_breakers: BTreeMap<DispatchGroup, Breaker>,
@@ -174,6 +176,7 @@ impl Node {
         store.listen(&config.listen, Arc::new(move |one| drop(wake.send(Request::Wake(one)))));
         let lease = store.lease(&row, &config.groups)?;
         store.announce(&config.announced())?;
+        crate::pools::put_all(&mut *store, &config.pools)?;
         let mut node = Node {
             store,
             ids,
@@ -186,6 +189,7 @@ impl Node {
             book: ClaimBook::default(),
             ticks: Ticks::default(),
             peers: Peers::new(shared),
+            pools: Pools::default(),
             owed: Owed::default(),
             breaker: Breaker::default(),
             group_breakers: BTreeMap::new(),
@@ -245,8 +249,10 @@ impl Node {
     }
     pub fn with_store(&mut self, work: StoreWork) {
         work(&mut *self.store);
-        // It may have been retention.
+        // It may have been retention, or a pool may have changed.
         self.board.forget_settled();
+        self.pools.look_again();
+        self.again |= !self.board.windows.pools().is_empty();
     }
     pub fn heard(&mut self, session: SessionId) {
         let now = self.store.now();
@@ -276,6 +282,7 @@ impl Node {
             self.sessions.next_lapse(),
             self.peers.next_look(now),
             self.breaker.until.filter(|_| self.breaker.off),
+            self.pools.next_at(&self.board.windows.pools(), self.store.is_shared(), now).filter(|_| can_run),
         ];
         let next = at
             .into_iter()
@@ -361,7 +368,7 @@ impl Node {
         let settled_all = settled.stopped_at.is_none() && !settled.unfinished;
         if how.dispatch == Dispatch::Yes && settled_all && !turn.hold {
             self.bring_in(now)?;
-            capped = self.hand_out(turn, how, now);
+            capped = self.hand_out(turn, how, now)?;
             self.tell_ready(turn, now);
             self.pull(turn);
         }

@@ -22,6 +22,7 @@ impl Node {
         }
         let ids = changes.steps.iter().map(|(s, _)| s.id).collect();
         self.take_from_sessions(&mut turn, &changes);
+        self.write_slots(&mut turn, &changes, &mut batch);
         for (step, change) in &changes.steps {
             if step.state == State::Pending && step.is_due(now) && !self.board.windows.holds(step) {
                 match change.before {

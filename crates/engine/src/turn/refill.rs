@@ -1,14 +1,15 @@
 //! Brings ready steps from disk into the windows, as far as some session wants them and there is room.
 //!
-//! Why    a backlog of a million steps stays on disk; what is read once is read behind a cursor and not again.
+//! Why    a backlog of a million steps stays on disk; what is read once is read behind a cursor and not again. What waits for a pool
+//!        has a cursor of its own and little room, so that a full pool holds up nobody else.
 
-use model::{BlockId, DispatchGroup, Name, Priority, Step, StepId, StepKind, limits};
+use model::{BlockId, DispatchGroup, Priority, Step, StepId, StepKind, limits};
 use rules::board::{Board, Opened};
 use rules::settle::load_summary;
 use std::collections::{BTreeMap, VecDeque};
-use store::{Result, Store};
+use store::{Result, Sort, Store, pools};
 
-/// Ready roots of one group, queue and priority.
+/// Ready roots of one sort.
 #[derive(Default)]
 struct Roots {
     after: Option<StepId>,
@@ -45,12 +46,40 @@ struct Opening {
     spilled_in: u64,
     /// Not worth a look before this turn is durable.
     not_before: u64,
+    /// A step whose pool has as many in hand as it may.
+    behind: Option<Sort>,
 }
 
 #[derive(Default)]
 pub struct Sources {
-    roots: BTreeMap<(DispatchGroup, Name, Priority), Roots>,
+    roots: BTreeMap<Sort, Roots>,
+    /// What waits for a pool on disk is known: a sort that is not in `roots` has nothing there.
+    knows_pooled: bool,
     openings: VecDeque<Opening>,
+}
+
+fn sort_of(step: &Step) -> Sort {
+    Sort {
+        dispatch_group: step.dispatch_group.clone(),
+        queue: step.queue.clone(),
+        priority: step.priority,
+        pool: step.pool.clone(),
+    }
+}
+
+/// Whether another step of this sort may be held in hand.
+fn has_room(board: &Board, sort: &Sort) -> bool {
+    match &sort.pool {
+        None => board.windows.len() < limits::WINDOW_STEPS_MAX,
+        Some(_) => waiting(board, sort) < limits::POOL_WINDOW,
+    }
+}
+/// The same for a step of a block: it may be followed by others that need no pool, or another one.
+fn has_room_in_block(board: &Board, sort: &Sort) -> bool {
+    sort.pool.is_none() || waiting(board, sort) < limits::POOL_WINDOW_IN_BLOCKS
+}
+fn waiting(board: &Board, sort: &Sort) -> usize {
+    board.windows.waiting(&sort.dispatch_group, &sort.queue, sort.pool.as_ref())
 }
 
 impl Sources {
@@ -60,25 +89,32 @@ impl Sources {
             let back = std::mem::take(&mut roots.back);
             *roots = Roots { spilled_in: roots.spilled_in, back, ..Roots::default() };
         }
+        self.roots
+            .retain(|sort, roots| sort.pool.is_none() || !roots.back.is_empty() || roots.spilled_in > 0);
+        self.knows_pooled = false;
         self.openings.iter_mut().for_each(|o| o.after = None);
     }
 
     /// Whether a new root may go straight into its window: only if nothing older waits on disk.
     pub fn admits(&mut self, step: &Step, board: &Board) -> bool {
+        let sort = sort_of(step);
         if step.place.is_some() {
-            return board.windows.len() < limits::WINDOW_STEPS_MAX;
+            return board.windows.len() < limits::WINDOW_STEPS_MAX && has_room_in_block(board, &sort);
         }
-        let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
-        let roots = self.roots.entry(key).or_default();
-        roots.empty && board.windows.len() < limits::WINDOW_STEPS_MAX
+        if !has_room(board, &sort) {
+            return false;
+        }
+        match sort.pool {
+            None => self.roots.entry(sort).or_default().empty,
+            Some(_) => self.knows_pooled && self.roots.get(&sort).is_none_or(|roots| roots.empty),
+        }
     }
 
     /// A new step stays on disk.
     pub fn spill(&mut self, step: &Step, turn: u64) {
         match step.place {
             None => {
-                let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
-                let roots = self.roots.entry(key).or_default();
+                let roots = self.roots.entry(sort_of(step)).or_default();
                 roots.step_back(step.id, turn);
                 roots.empty = false;
                 roots.spilled_in = turn;
@@ -93,39 +129,36 @@ impl Sources {
     pub fn bring_back(&mut self, step: &Step, turn: u64) {
         match step.place {
             None => {
-                let key = (step.dispatch_group.clone(), step.queue.clone(), step.priority);
-                let roots = self.roots.entry(key).or_default();
-                roots.step_back(step.id, turn);
+                self.roots.entry(sort_of(step)).or_default().step_back(step.id, turn);
             }
             Some(place) => {
                 let opened = Opened { block: place.block, kind: step.kind, index: place.index };
-                self.openings.push_back(Opening { opened, after: None, spilled_in: turn, not_before: turn });
+                let opening = Opening { spilled_in: turn, not_before: turn, ..Opening::of(opened) };
+                self.openings.push_back(opening);
             }
         }
     }
 
     /// Another node stored a ready root here; it can be seen already.
-    pub fn arrived(&mut self, group: &DispatchGroup, queue: &Name, priority: Priority, id: StepId) {
-        let roots = self.roots.entry((group.clone(), queue.clone(), priority)).or_default();
-        roots.step_back(id, 0);
+    pub fn arrived(&mut self, sort: Sort, id: StepId) {
+        self.roots.entry(sort).or_default().step_back(id, 0);
     }
 
     /// An index may run; `spilled_in` is the turn that left steps of it on disk, or 0.
     pub fn open(&mut self, opened: Opened, spilled_in: u64) {
         match self.openings.iter_mut().rev().take(64).find(|o| o.opened == opened) {
             Some(known) => known.spilled_in = known.spilled_in.max(spilled_in),
-            None => self.openings.push_back(Opening { opened, after: None, spilled_in, not_before: 0 }),
+            None => self.openings.push_back(Opening { spilled_in, ..Opening::of(opened) }),
         }
     }
 
     /// Something on disk may be ready that some session takes.
     pub fn is_waiting(&self, board: &Board) -> bool {
         let wanted = board.windows.wanted_queues();
-        !self.openings.is_empty()
-            || self
-                .roots
-                .iter()
-                .any(|((_, queue, _), r)| (!r.empty || !r.back.is_empty()) && wanted.contains(queue))
+        let open = |sort: &Sort, r: &Roots| (!r.empty || !r.back.is_empty()) && wanted.contains(&sort.queue);
+        let room = |sort: &Sort| sort.pool.is_none() || has_room(board, sort);
+        let behind = |o: &Opening| o.behind.as_ref().is_some_and(|sort| !has_room_in_block(board, sort));
+        self.openings.iter().any(|o| !behind(o)) || self.roots.iter().any(|(s, r)| open(s, r) && room(s))
     }
 
     /// True when there is more to read at once: a page may hold nothing that anyone takes.
@@ -141,8 +174,38 @@ impl Sources {
         for group in groups {
             for queue in &queues {
                 for priority in [Priority::High, Priority::Normal] {
-                    more |= self.refill_roots(board, store, (group, queue, priority), at)?;
+                    let (dispatch_group, queue) = (group.clone(), queue.clone());
+                    let sort = Sort { dispatch_group, queue, priority, pool: None };
+                    more |= self.refill_roots(board, store, &sort, at)?;
                 }
+            }
+        }
+        Ok(self.refill_pooled(board, store, groups, at)? || more)
+    }
+
+    fn refill_pooled(
+        &mut self,
+        board: &mut Board,
+        store: &mut dyn Store,
+        groups: &[DispatchGroup],
+        at: Commits,
+    ) -> Result<bool> {
+        if !self.knows_pooled {
+            for sort in pools::sorts(store.reader())? {
+                self.roots.entry(sort).or_default();
+            }
+            self.knows_pooled = true;
+        }
+        let queues = board.windows.wanted_queues();
+        let mine = |sort: &&Sort| {
+            sort.pool.is_some() && queues.contains(&sort.queue) && groups.contains(&sort.dispatch_group)
+        };
+        let pooled: Vec<Sort> = self.roots.keys().filter(mine).cloned().collect();
+        let mut more = false;
+        for sort in pooled {
+            more |= self.refill_roots(board, store, &sort, at)?;
+            if self.roots.get(&sort).is_some_and(|r| r.empty && r.back.is_empty()) {
+                self.roots.remove(&sort);
             }
         }
         Ok(more)
@@ -152,32 +215,32 @@ impl Sources {
         &mut self,
         board: &mut Board,
         store: &mut dyn Store,
-        (group, queue, priority): (&DispatchGroup, &Name, Priority),
+        sort: &Sort,
         at: Commits,
     ) -> Result<bool> {
-        let roots = self.roots.entry((group.clone(), queue.clone(), priority)).or_default();
+        let roots = self.roots.entry(sort.clone()).or_default();
         roots.see(at.durable);
-        if roots.empty || board.windows.len() >= limits::WINDOW_STEPS_MAX {
+        if roots.empty || !has_room(board, sort) {
             return Ok(false);
         }
-        let mine = |w: &&rules::board::Window| &w.key.dispatch_group == group && &w.key.queue == queue;
-        let waiting: usize = board.windows.iter().filter(mine).map(|w| w.ready.len()).sum();
-        if waiting >= limits::WINDOW_PAGE / 2 {
+        let limit = if sort.pool.is_some() { limits::POOL_WINDOW } else { limits::WINDOW_PAGE };
+        let before = waiting(board, sort);
+        if before >= limit / 2 {
             return Ok(false);
         }
-        let page = store.ready(group, queue, priority, roots.after, limits::WINDOW_PAGE)?;
-        let (full, before) = (page.len() == limits::WINDOW_PAGE, board.windows.len());
+        let page = store.ready(sort, roots.after, limit)?;
+        let full = page.len() == limit;
         if let Some(last) = page.last() {
             roots.after = Some(last.id);
         }
         // A step spilled by a turn that is not durable yet cannot be seen; there may be more than this page.
-        roots.empty = page.len() < limits::WINDOW_PAGE && roots.spilled_in <= at.durable;
+        roots.empty = !full && roots.spilled_in <= at.durable;
         for step in page {
             if board.windows.is_wanted(&step.queue, &step.action) {
                 board.load_step(step);
             }
         }
-        Ok(full && board.windows.len() == before)
+        Ok(full && waiting(board, sort) == before)
     }
 
     fn refill_openings(&mut self, board: &mut Board, store: &mut dyn Store, at: Commits) -> Result<bool> {
@@ -186,7 +249,9 @@ impl Sources {
         while left > 0 && board.windows.len() < limits::WINDOW_STEPS_MAX / 2 {
             left -= 1;
             let Some(mut opening) = self.openings.pop_front() else { break };
-            if opening.not_before > at.durable {
+            if opening.not_before > at.durable
+                || opening.behind.as_ref().is_some_and(|sort| !has_room_in_block(board, sort))
+            {
                 self.openings.push_back(opening);
                 continue;
             }
@@ -200,20 +265,35 @@ impl Sources {
                 continue;
             }
             let page = store.at_index(block, kind, index, opening.after, limits::WINDOW_PAGE)?;
-            let (full, before) = (page.len() == limits::WINDOW_PAGE, board.windows.len());
-            opening.after = page.last().map(|s| s.id).or(opening.after);
+            let (mut full, mut loaded) = (page.len() == limits::WINDOW_PAGE, false);
+            opening.behind = None;
             for step in page {
                 if board.windows.is_wanted(&step.queue, &step.action) {
+                    let sort = sort_of(&step);
+                    if !has_room_in_block(board, &sort) {
+                        (opening.behind, full) = (Some(sort), true);
+                        break;
+                    }
+                    opening.after = Some(step.id);
                     board.load_step(step);
+                    loaded = true;
+                } else {
+                    opening.after = Some(step.id);
                 }
             }
-            more |= full && board.windows.len() == before;
+            more |= full && !loaded && opening.behind.is_none();
             // A step spilled by a turn that is not durable yet cannot be seen; look again when it is.
             if full || opening.spilled_in > at.durable {
                 self.openings.push_back(opening);
             }
         }
         Ok(more)
+    }
+}
+
+impl Opening {
+    fn of(opened: Opened) -> Opening {
+        Opening { opened, after: None, spilled_in: 0, not_before: 0, behind: None }
     }
 }
 

@@ -1,7 +1,7 @@
-//! Ready steps in hand, one window per dispatch group, queue and action, oldest and highest first.
+//! Ready steps in hand, one window per dispatch group, queue, action and pool, oldest and highest first.
 //!
-//! Why    a step that no session can run must not stand in front of one that can; so windows exist only for what some
-//!        session offers, and the rest stays on disk.
+//! Why    a step that no session can run, or whose pool is full, must not stand in front of one that can start; so windows exist
+//!        only for what some session offers, and the rest stays on disk.
 
 use model::{DispatchGroup, Name, Priority, Step, StepId};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -11,6 +11,7 @@ pub struct WindowKey {
     pub dispatch_group: DispatchGroup,
     pub queue: Name,
     pub action: Name,
+    pub pool: Option<Name>,
 }
 
 impl WindowKey {
@@ -19,6 +20,7 @@ impl WindowKey {
             dispatch_group: step.dispatch_group.clone(),
             queue: step.queue.clone(),
             action: step.action.clone(),
+            pool: step.pool.clone(),
         }
     }
 }
@@ -43,17 +45,30 @@ pub struct Windows {
     by_key: HashMap<WindowKey, usize>,
     wanted: Wanted,
     len: usize,
+    pooled: usize,
 }
 
 impl Windows {
+    /// Ready steps that need no pool; of those that do, each pool has a share of its own.
     pub fn len(&self) -> usize {
         self.len
     }
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len + self.pooled == 0
     }
     pub fn iter(&self) -> impl Iterator<Item = &Window> {
         self.list.iter()
+    }
+    /// How many ready steps of a pool are in hand for a queue of a group.
+    pub fn waiting(&self, group: &DispatchGroup, queue: &Name, pool: Option<&Name>) -> usize {
+        let mine = |w: &&Window| {
+            w.key.pool.as_ref() == pool && w.key.dispatch_group == *group && w.key.queue == *queue
+        };
+        self.list.iter().filter(mine).map(|w| w.ready.len()).sum()
+    }
+    /// Pools with a ready step in hand.
+    pub fn pools(&self) -> BTreeSet<&Name> {
+        self.list.iter().filter(|w| !w.ready.is_empty()).filter_map(|w| w.key.pool.as_ref()).collect()
     }
     pub fn at(&self, i: usize) -> &Window {
         &self.list[i]
@@ -70,7 +85,8 @@ impl Windows {
         };
         for window in &mut self.list {
             if !pairs.contains(&(window.key.queue.clone(), window.key.action.clone())) {
-                self.len -= window.ready.len();
+                let len = if window.key.pool.is_some() { &mut self.pooled } else { &mut self.len };
+                *len -= window.ready.len();
                 window.ready.clear();
             }
         }
@@ -109,13 +125,14 @@ impl Windows {
         };
         let wanted = ready && self.is_wanted(&step.queue, &step.action);
         let window = &mut self.list[slot].ready;
+        let len = if step.pool.is_some() { &mut self.pooled } else { &mut self.len };
         if wanted {
-            self.len += usize::from(window.insert((step.priority, step.id)));
+            *len += usize::from(window.insert((step.priority, step.id)));
         } else {
-            self.len -= usize::from(window.remove(&(step.priority, step.id)));
+            *len -= usize::from(window.remove(&(step.priority, step.id)));
             // A raised priority leaves its old place behind.
             let other = if step.priority == Priority::High { Priority::Normal } else { Priority::High };
-            self.len -= usize::from(window.remove(&(other, step.id)));
+            *len -= usize::from(window.remove(&(other, step.id)));
         }
     }
 }

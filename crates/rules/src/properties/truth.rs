@@ -137,6 +137,7 @@ fn context<'a>(world: &'a World, step: &Step) -> Context<'a> {
         takers: takers(world, step).count(),
         free_takers: takers(world, step).filter(|s| s.free() > 0).count(),
         held_until: holder.map(|s| s.lease_ends_at),
+        pool: None,
     }
 }
 
@@ -163,6 +164,10 @@ fn is_true(world: &World, step: &Step, reason: &Why) -> bool {
         Why::Held { session, .. } => world.sessions.iter().any(|s| s.id == *session),
         Why::Next { .. } => world.board.windows.holds(step),
         // A settled world has no block that is still being settled, and all groups have an owner.
-        Why::Closing | Why::NoOwner { .. } => false,
+        Why::Closing
+        | Why::NoOwner { .. }
+        | Why::PoolFull { .. }
+        | Why::PoolRate { .. }
+        | Why::NoPool { .. } => false,
     }
 }

@@ -4,7 +4,7 @@ use super::script::{Does, Op, Script, success};
 use super::truth;
 use crate::board::{Board, Changes};
 use crate::check::{Land, carry_out, session};
-use crate::pick::{Gate, pick};
+use crate::pick::{Allowance, Gate, pick};
 use crate::settle::{Mode, Snapshot, settle};
 use crate::worker::{self, Answer};
 use crate::{operator, recover};
@@ -325,7 +325,7 @@ impl World {
         };
         let gates: Vec<Gate> = self.breakers.iter().map(gate).collect();
         self.count_held();
-        let picked = pick(&self.board.windows, &gates, &self.sessions, self.turn, 10);
+        let picked = pick(&self.board.windows, &gates, &self.sessions, &Allowance::new(), (self.turn, 10));
         for p in picked.picks {
             truth::check_claim(self, p.step, p.session);
             self.board.claim(p.step, p.session, "host".into(), self.turn as i64).unwrap();

@@ -10,6 +10,7 @@ mod health;
 mod keys;
 mod nodes;
 mod operate;
+mod pools;
 mod retention;
 mod steps;
 mod ticks;
@@ -30,6 +31,8 @@ pub fn routes() -> Routes {
         .at("/v1/steps/{id}/{verb}", [post(Operate, operate::operate)])
         .at("/v1/groups", [get(View, groups::list)])
         .at("/v1/breaker", [get(View, breaker::show), post(Operate, breaker::switch)])
+        .at("/v1/pools", [get(View, pools::list), post(Operate, pools::set)])
+        .at("/v1/pools/{name}/remove", [post(Operate, pools::remove)])
         .at("/v1/drain", [get(View, drain::show)])
         .at("/v1/ticks", [get(View, ticks::list)])
         .at("/v1/nodes", [get(View, nodes::list)])

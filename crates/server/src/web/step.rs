@@ -63,6 +63,7 @@ fn facts(step: &StepView) -> Markup {
     fact("Reason", step.reason.clone());
     fact("Dispatch group", Some(step.dispatch_group.clone()));
     fact("Queue", Some(format!("{}, {} priority", step.queue, step.priority)));
+    fact("Pool", step.pool.clone());
     fact("Kind", (step.kind != "default").then(|| step.kind.clone()));
     let of = format!(
         "{}, {} failed of {}, {} lost",

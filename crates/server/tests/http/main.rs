@@ -14,6 +14,7 @@ mod operate;
 mod page_in_a_real_browser;
 mod pages;
 mod place;
+mod pools;
 mod retention;
 mod serve;
 mod show;

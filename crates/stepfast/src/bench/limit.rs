@@ -94,6 +94,7 @@ fn rows(ids: &Ids, groups: &[DispatchGroup], now: Timestamp) -> Result<Vec<Step>
         now,
         dispatch_groups: groups,
         queues: &queues,
+        pools: &Default::default(),
         blocks: HashMap::new(),
         parents: HashMap::new(),
         new_id: &mut new_id,
@@ -125,13 +126,13 @@ fn drain(
         let now = clock.now();
         let mut page = Vec::with_capacity(BATCH);
         for group in groups {
-            let some = store.ready(
-                group,
-                "default",
-                model::Priority::Normal,
-                after.get(group).copied(),
-                BATCH / groups.len(),
-            )?;
+            let sort = store::Sort {
+                dispatch_group: group.clone(),
+                queue: "default".into(),
+                priority: model::Priority::Normal,
+                pool: None,
+            };
+            let some = store.ready(&sort, after.get(group).copied(), BATCH / groups.len())?;
             if let Some(last) = some.last() {
                 after.insert(group, last.id);
             }

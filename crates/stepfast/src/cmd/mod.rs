@@ -9,6 +9,7 @@ mod groups;
 mod keys;
 mod nodes;
 mod output;
+mod pools;
 mod retention;
 mod serve;
 mod steps;
@@ -32,6 +33,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
             place: common.db.as_deref().map(str::parse).transpose().map_err(crate::Refused)?,
             closed: args.closed,
             nodes: args.nodes,
+            minutes: args.minutes,
+            listen: if args.no_wake { store::Listen::Off } else { store::Listen::On },
         };
         output::figures(&bench::run(args).await?, common.json);
         return Ok(ExitCode::SUCCESS);
@@ -50,6 +53,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Drain(args) => breaker::drain(&settings, &common, args).await,
         Command::Ticks(args) => ticks::run(&browse()?, &args, common.json),
         Command::Nodes => nodes::run(&browse()?, common.json),
+        Command::Pools(verb) => pools::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,
         Command::Check(args) => check::run(&settings, &args, common.json),
         Command::Migrate(args) => storage::migrate(&settings, &args, common.json),

@@ -65,6 +65,7 @@ fn requested(args: Create) -> Result<Vec<NewStep>> {
         queue: args.queue,
         priority: args.priority,
         dispatch_group: args.dispatch_group,
+        pool: args.pool,
         delay_ms: args.delay_ms,
         max_attempts: args.max_attempts,
         parent_step_id: args.parent.map(|id| step_id(&id)).transpose()?,

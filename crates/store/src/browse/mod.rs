@@ -8,10 +8,10 @@ use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
-use crate::{AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, reads, rows, settings};
+use crate::{AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, pools, reads, rows, settings};
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId, SessionId,
-    StepId, Timestamp, limits,
+    Block, BlockId, Breaker, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
+    SessionId, StepId, Timestamp, limits,
 };
 
 pub struct Browse {
@@ -227,6 +227,11 @@ impl Browse {
             };
             Ok((Timestamp(r.get(0)?), entry))
         })
+    }
+
+    /// Every pool, by name.
+    pub fn pools(&self) -> Result<Vec<PoolUse>> {
+        pools::all(self.sql())
     }
 
     /// Every API key, newest first.

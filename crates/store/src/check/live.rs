@@ -95,7 +95,8 @@ fn around(scene: &Scene) -> Result<Circumstances> {
         groups.iter_mut().for_each(|group| group.owner = None);
     }
     let (breaker, sessions) = (scene.browse.breaker()?, scene.browse.sessions()?);
-    Ok(Circumstances { now: scene.now, breaker, groups, sessions, held })
+    let pools = scene.browse.pools()?;
+    Ok(Circumstances { now: scene.now, breaker, groups, sessions, pools, held })
 }
 
 fn leases(scene: &Scene) -> Result<HashMap<SessionId, (Timestamp, Option<Timestamp>)>> {

@@ -13,6 +13,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0004_executions", include_str!("../../sql/postgres/migrations/0004_executions.sql")),
     ("0005_api_keys", include_str!("../../sql/postgres/migrations/0005_api_keys.sql")),
     ("0006_worker", include_str!("../../sql/postgres/migrations/0006_worker.sql")),
+    ("0007_pools", include_str!("../../sql/postgres/migrations/0007_pools.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

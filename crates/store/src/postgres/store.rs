@@ -16,11 +16,12 @@ use crate::batch::NodeRow;
 use crate::settings::announce;
 use crate::sql::{Access, Sql};
 use crate::{
-    Batch, Change, Clock, Done, Found, Lease, Ledger, Listen, Look, Result, Retained, Retention, Store,
-    StoreError, Wake, WakeUp, keys, leases, params, reads, retention,
+    Batch, Change, Clock, Done, Found, Lease, Ledger, Listen, Look, Reserved, Result, Retained, Retention,
+    Slot, Store, StoreError, Wake, WakeUp, keys, leases, params, pools, reads, retention,
 };
-use model::{Block, BlockId, DispatchGroup, SignalId, Step, StepId, Timestamp};
+use model::{Block, BlockId, DispatchGroup, Name, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub struct PostgresStore {
@@ -170,6 +171,15 @@ impl Store for PostgresStore {
         leases::release(self.reader(), lease, self.now())?;
         // The process may end with this call, so it is not left to the bell.
         self.reader().each(EVERYBODY, params![], &mut |_| Ok(()))
+    }
+
+    fn reserve(
+        &mut self,
+        lease: &Lease,
+        wants: &BTreeMap<Name, Vec<Slot>>,
+        now: Timestamp,
+    ) -> Result<BTreeMap<Name, Reserved>> {
+        pools::reserve(self.reader(), lease, wants, now)
     }
 
     fn ledger(&self) -> Arc<dyn Ledger> {

@@ -12,6 +12,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0004_executions", include_str!("../../sql/sqlite/migrations/0004_executions.sql")),
     ("0005_api_keys", include_str!("../../sql/sqlite/migrations/0005_api_keys.sql")),
     ("0006_worker", include_str!("../../sql/sqlite/migrations/0006_worker.sql")),
+    ("0007_pools", include_str!("../../sql/sqlite/migrations/0007_pools.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

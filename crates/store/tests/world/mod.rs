@@ -282,6 +282,7 @@ impl World {
             now: self.board.now,
             dispatch_groups: &groups,
             queues: &["default".into(), "priority".into()],
+            pools: &Default::default(),
             blocks,
             parents: self.board.steps().map(|s| (s.id, s.clone())).collect(),
             new_id: &mut new_id,

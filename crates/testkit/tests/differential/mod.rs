@@ -16,7 +16,7 @@ mod watched;
 
 use choose::World;
 use engine::Config;
-use model::{DispatchGroup, Event, SessionOffer, limits};
+use model::{DispatchGroup, Event, Pool, Rate, SessionOffer, limits};
 use op::{Held, Op};
 use rules::settle::Mode;
 use side::{Answer, Ground, Side};
@@ -140,6 +140,7 @@ impl Pair {
         let groups: Vec<DispatchGroup> = GROUPS.iter().map(|g| DispatchGroup::new(g)).collect();
         let config = Config {
             by_hand: true,
+            pools: pools(),
             full_history: true,
             host: "stage".into(),
             owned: groups.clone(),
@@ -280,4 +281,14 @@ fn difference(left: &str, right: &str) -> (String, String) {
         lines.join("\n")
     };
     (around(left), around(right))
+}
+
+/// One by how many run, one by how many start.
+fn pools() -> Vec<Pool> {
+    let [card, sms] = sketch::POOLS;
+    let rate = "2/s".parse().expect("it is a rate");
+    vec![
+        Pool { concurrency: Some(2), ..Pool::new(card) },
+        Pool { rate: Some(Rate { burst: 2, ..rate }), ..Pool::new(sms) },
+    ]
 }

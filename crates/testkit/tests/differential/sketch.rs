@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use std::time::Duration;
 
 pub const GROUPS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
+pub const POOLS: [&str; 2] = ["card", "sms"];
 pub const QUEUES: [&str; 4] = ["default", "priority", "stage", "candels"];
 pub const ACTIONS: [&str; 4] = ["work", "haul", "rare", "nobody runs this"];
 /// What a text of either database may take in another way.
@@ -146,6 +147,7 @@ fn plain(dice: &mut Dice, known: &Known) -> Sketch {
     let max_attempts = dice.maybe(600, |d| d.between(1, 4) as u32);
     let mut new = NewStep {
         queue: dice.maybe(200, |d| (*d.one(&QUEUES)).into()),
+        pool: dice.maybe(150, |d| (*d.one(&POOLS)).into()),
         priority: dice.maybe(200, |d| (*d.one(&["high", "high", "normal"])).into()),
         dispatch_group: dice.maybe(250, |d| (*d.one(&GROUPS)).into()),
         arguments: dice

@@ -2,6 +2,7 @@
 
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use store::sql::Sql;
@@ -94,6 +95,14 @@ impl Store for Watched {
     }
     fn ledger(&self) -> Arc<dyn Ledger> {
         self.inner.ledger()
+    }
+    fn reserve(
+        &mut self,
+        lease: &Lease,
+        wants: &BTreeMap<model::Name, Vec<store::Slot>>,
+        now: Timestamp,
+    ) -> Result<BTreeMap<model::Name, store::Reserved>> {
+        self.inner.reserve(lease, wants, now)
     }
     fn release(&mut self, lease: &Lease) -> Result<()> {
         self.inner.release(lease)

@@ -1,0 +1,80 @@
+//! Pools: named limits that steps share, given and taken away while work runs.
+
+use crate::{Engine, EngineError};
+use model::{Fault, Name, Pool, limits};
+use store::{AuditEntry, Change, Store, pools};
+
+type Result<T> = std::result::Result<T, EngineError>;
+
+/// What became of a pool that was to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    Removed,
+    /// There is none of this name.
+    Unknown,
+    /// Steps of it run, or wait for it.
+    InUse,
+}
+
+impl Engine {
+    /// Make a pool, or give one that exists other limits; they hold from the next start on.
+    pub async fn put_pool(&self, pool: Pool, by: String) -> Result<()> {
+        self.with_store(move |store| put(store, pool, by)).await?
+    }
+
+    pub async fn remove_pool(&self, name: Name, by: String) -> Result<Removal> {
+        self.with_store(move |store| remove(store, name, by)).await?
+    }
+}
+
+/// What the configuration says.
+pub fn put_all(store: &mut dyn Store, pools: &[Pool]) -> Result<()> {
+    pools.iter().try_for_each(|pool| put(store, pool.clone(), "the configuration".into()))
+}
+
+/// Nothing is written down where nothing changes.
+fn put(store: &mut dyn Store, pool: Pool, by: String) -> Result<()> {
+    let mut faults = pool.faults();
+    let known = pools::all(store.reader())?;
+    let before = known.iter().find(|known| known.pool.name == pool.name).map(|known| &known.pool);
+    if before.is_none() && known.len() >= limits::POOLS_MAX {
+        faults.push(Fault {
+            field: "name".into(),
+            problem: format!("there are {} pools already", known.len()),
+            fix: "remove one that nothing uses".into(),
+        });
+    }
+    if !faults.is_empty() {
+        return Err(EngineError::Invalid(faults));
+    }
+    if before == Some(&pool) {
+        return Ok(());
+    }
+    let entry = AuditEntry {
+        who: by,
+        verb: "set pool".into(),
+        target: format!("pool {}", pool.name),
+        why: None,
+        before: before.map(Pool::to_string),
+        after: Some(pool.to_string()),
+    };
+    let at = store.now();
+    store.change(vec![Change::PutPool { pool }, Change::Audit { at, entry }])?;
+    Ok(())
+}
+
+fn remove(store: &mut dyn Store, name: Name, by: String) -> Result<Removal> {
+    let known = pools::all(store.reader())?;
+    let Some(before) = known.iter().find(|known| known.pool.name == name) else {
+        return Ok(Removal::Unknown);
+    };
+    let target = format!("pool {name}");
+    let before = Some(before.pool.to_string());
+    let entry = AuditEntry { who: by, verb: "remove pool".into(), target, why: None, before, after: None };
+    if store.change(vec![Change::RemovePool { name }])? == [0] {
+        return Ok(Removal::InUse);
+    }
+    let at = store.now();
+    store.change(vec![Change::Audit { at, entry }])?;
+    Ok(Removal::Removed)
+}
