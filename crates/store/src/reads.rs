@@ -174,7 +174,11 @@ fn claims(sql: &dyn Sql, lease: &Lease) -> Result<Vec<ClaimLog>> {
 /// The tallies, and beside them what signals tell of steps that their owner has still to count.
 pub fn tallies(sql: &dyn Sql) -> Result<Vec<(TallyKey, i64)>> {
     let text =
-        "select dispatch_group, queue, action, host, state, leaf, throttled, n from tallies where n <> 0
+        "select dispatch_group, queue, action, host, state, leaf, throttled, cast(sum(n) as bigint)
+           from (select dispatch_group, queue, action, host, state, leaf, throttled, n from tallies
+                 union all
+                 select dispatch_group, queue, action, host, state, leaf, throttled, n from tally_parts) as counted
+          group by 1, 2, 3, 4, 5, 6, 7 having sum(n) <> 0
          union all
          select dispatch_group, body, '', '', '', 0, 0, 0 from signals
           where answered_at is null and dispatch_group is not null and body like '{\"arrived\"%'";

@@ -56,10 +56,12 @@ impl Node {
         }
         let mut ready: BTreeMap<DispatchGroup, Vec<(Name, Name)>> = BTreeMap::new();
         for window in self.board.windows.iter().filter(|w| !w.ready.is_empty()) {
-            let WindowKey { dispatch_group, queue, action, .. } = &window.key;
+            let WindowKey { dispatch_group, queue, action, pool } = &window.key;
             let off = self.breaker.is_off(now)
                 || self.group_breakers.get(dispatch_group).is_some_and(|b| b.is_off(now));
-            if !off && self.sessions.is_wanted_elsewhere(queue, action) {
+            // Who asks for work of a full pool asks in vain, and would at once ask again.
+            let full = pool.as_ref().is_some_and(|pool| !self.pools.allows(pool, now));
+            if !off && !full && self.sessions.is_wanted_elsewhere(queue, action) {
                 ready.entry(dispatch_group.clone()).or_default().push((queue.clone(), action.clone()));
             }
         }

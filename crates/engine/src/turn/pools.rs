@@ -78,6 +78,10 @@ impl Pools {
         };
         self.known.iter().map(|(name, known)| (name.clone(), allowed(known))).collect()
     }
+    /// Whether another step of this pool may start, as far as is known.
+    pub fn allows(&self, pool: &Name, now: Timestamp) -> bool {
+        self.known.get(pool).is_some_and(|known| pool::allowed(&known.now, now) > 0)
+    }
     /// When one of these lets something start that it does not let start now, if nobody tells before.
     pub fn next_at(&self, waiting: &BTreeSet<&Name>, shared: bool, now: Timestamp) -> Option<Timestamp> {
         let next = |name: &&Name| {

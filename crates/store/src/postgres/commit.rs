@@ -1,17 +1,18 @@
 //! Carries out one batch in one transaction and two flights: begin, verify and write everything at once; then commit, or not.
 //!
 //! Why    a round trip costs more than a hundred rows. Nothing is durable before the second flight, and it is sent only when
-//!        the leases are still ours and every row was still the one the turn saw. Each commit leaves its stamp on the rows of
-//!        its groups, so that after a cut connection the next one can tell which way it went.
+//!        the leases are still ours and every row was still the one the turn saw. Each commit leaves its stamp and takes the one before
+//!        away, so that after a cut connection the next one can tell which way it went. It locks the rows of its groups and does not
+//!        write them: a row that every commit writes is slow where its old versions cannot be cleaned up.
 
 use super::address::Address;
 use super::link::{Patience, Prepared, within};
 use super::many::Many;
 use super::mark::{Mark, SEEN, Seen, stamp};
+use super::parts::{Parts, add_up};
 use super::writer::Commit;
 use crate::settings::read_breaker;
 use crate::sql::{Cells, Row};
-use crate::statements::{RENEW_GROUPS, RENEW_NODE};
 use crate::writes::{Write, compose};
 use crate::{Batch, Result, StoreError};
 use futures_util::future::join_all;
@@ -27,13 +28,14 @@ const TRIES: usize = 5;
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(1);
 
-/// What is to be renewed is renewed on the way.
-const VERIFY: &str = "update dispatch_groups set commit_id = $2, lease_ends_at = coalesce($3, lease_ends_at) where owner_id = $1
-    returning dispatch_group, epoch, breaker, (select value from settings where name = 'breaker')";
+/// Whoever takes a group over, or switches its breaker, waits until this has ended.
+const VERIFY: &str = "with before as (delete from commit_stamps where stamp = $3), mine as (insert into commit_stamps values ($2))
+    select dispatch_group, epoch, breaker, (select value from settings where name = 'breaker')
+      from dispatch_groups where owner_id = $1 for share of dispatch_groups";
 
-/// A node without a group leaves its stamp here, and is fenced by being on record.
-const VERIFY_NODE: &str = "update nodes set commit_id = $2, seen_at = coalesce($3, seen_at)
-    where id = $1 and ended_at is null returning id";
+/// A node without a group is fenced by being on record.
+const VERIFY_NODE: &str = "with before as (delete from commit_stamps where stamp = $3), mine as (insert into commit_stamps values ($2))
+    select id from nodes where id = $1 and ended_at is null for share of nodes";
 
 pub struct Committer {
     address: Address,
@@ -41,6 +43,9 @@ pub struct Committer {
     prepared: Option<Prepared>,
     many: HashMap<&'static str, Many>,
     commits: u64,
+    /// The last one that is known to be stored.
+    last: Vec<u8>,
+    parts: Parts,
     mark: Mark,
 }
 
@@ -48,8 +53,6 @@ pub struct Committer {
 enum Went {
     Stored,
     NotStored,
-    /// Another node has written its own stamp since.
-    Unseen,
 }
 
 enum Failed {
@@ -80,7 +83,8 @@ impl From<tokio_postgres::Error> for Failed {
 
 impl Committer {
     pub fn new(address: Address, patience: Patience, mark: Mark) -> Committer {
-        Committer { address, patience, prepared: None, many: HashMap::new(), commits: 0, mark }
+        let (last, parts) = (Vec::new(), Parts::default());
+        Committer { address, patience, prepared: None, many: HashMap::new(), commits: 0, last, parts, mark }
     }
 
     async fn connected(&mut self) -> Result<()> {
@@ -95,10 +99,8 @@ impl Committer {
 
     /// It may be another server than before.
     async fn judge(&self, prepared: &Prepared) -> Result<()> {
-        if !self.mark.is_set() {
-            return Ok(());
-        }
-        let rows = prepared.client.query(SEEN, &[]).await?;
+        let Some(node) = self.mark.node() else { return Ok(()) };
+        let rows = prepared.client.query(SEEN, &[&node.bytes().as_slice()]).await?;
         let seen = |row: &tokio_postgres::Row| Seen {
             group: row.get(0),
             owner: row.get(1),
@@ -115,9 +117,6 @@ impl Committer {
             Ok(Went::Stored) => Ok(()),
             Ok(Went::NotStored) => {
                 Err(StoreError::Down("the connection was cut, and the turn was not stored".into()))
-            }
-            Ok(Went::Unseen) => {
-                Err(StoreError::Unknown("the connection was cut, and another node has taken over".into()))
             }
             Err(_) => {
                 self.abandon();
@@ -143,43 +142,39 @@ impl Committer {
     /// Locking the rows that a commit had locked waits until it has ended.
     async fn which_way(&mut self, batch: &Batch, stamp: &[u8]) -> Result<Went> {
         self.connected().await?;
-        let prepared = self.prepared.as_ref().expect("it was just connected");
-        let node = batch.lease.node.bytes().as_slice();
-        if batch.lease.groups.is_empty() {
-            let text = "select commit_id from nodes where id = $1 for share";
-            let row = prepared.client.query_opt(text, &[&node]).await?;
-            let stored = row.is_some_and(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp));
-            return Ok(if stored { Went::Stored } else { Went::NotStored });
-        }
+        let client = &self.prepared.as_ref().expect("it was just connected").client;
         let groups: Vec<&str> = batch.lease.groups.iter().map(|(group, _)| group.as_str()).collect();
-        let text = "select commit_id, owner_id, dispatch_group, epoch from dispatch_groups
-                     where dispatch_group = any($1) for share";
-        let rows = prepared.client.query(text, &[&groups]).await?;
-        if rows.iter().any(|row| row.get::<_, Option<&[u8]>>(0) == Some(stamp)) {
-            return Ok(Went::Stored);
+        if groups.is_empty() {
+            let node = batch.lease.node.bytes().as_slice();
+            client.query("select 1 from nodes where id = $1 for update", &[&node]).await?;
+        } else {
+            let text =
+                "select 1 from dispatch_groups where dispatch_group = any($1) order by ordinal for update";
+            client.query(text, &[&groups]).await?;
         }
-        // Only its owner puts a stamp on a group, one commit after the other: a group that is still ours would bear it.
-        let ours = |row: &tokio_postgres::Row| {
-            let (owner, group, epoch): (Option<&[u8]>, &str, i64) = (row.get(1), row.get(2), row.get(3));
-            let same = |(g, e): &(_, u64)| model::DispatchGroup::as_str(g) == group && *e as i64 == epoch;
-            owner == Some(node) && batch.lease.groups.iter().any(same)
-        };
-        Ok(if rows.iter().any(ours) { Went::NotStored } else { Went::Unseen })
+        // Only this node takes its stamps away, and it does so with the next commit.
+        let stored = client.query_opt("select 1 from commit_stamps where stamp = $1", &[&stamp]).await?;
+        Ok(if stored.is_some() { Went::Stored } else { Went::NotStored })
     }
 
     async fn attempt(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
         let limit = self.patience.flight;
-        if let Err(failed) = within(limit, self.write(batch, stamp)).await {
-            self.roll_back().await;
-            return Err(failed);
-        }
+        let parts = match within(limit, self.write(batch, stamp)).await {
+            Ok(parts) => parts,
+            Err(failed) => {
+                self.roll_back().await;
+                return Err(failed);
+            }
+        };
         let client = &self.prepared.as_ref().expect("it has written").client;
         let committed = within(limit, async { Ok::<(), Failed>(client.batch_execute("commit").await?) });
         // An error here may come after the deed; only these are certain to have changed nothing.
         committed.await.map_err(|failed| match failed {
             Failed::Again | Failed::For(StoreError::Unfit(_)) => failed,
             _ => Failed::Unknown,
-        })
+        })?;
+        self.parts.added_up(&parts);
+        Ok(())
     }
 
     /// Without a word from the server the connection goes, and the transaction with it.
@@ -193,28 +188,33 @@ impl Committer {
         }
     }
 
-    /// The first flight: everything but the commit.
-    async fn write(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
+    /// The first flight: everything but the commit. The parts of the tallies that it adds up.
+    async fn write(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<Vec<i64>, Failed> {
         self.connected().await?;
-        let alone = batch.lease.groups.is_empty();
-        let renewed = if alone { RENEW_NODE } else { RENEW_GROUPS };
-        let writes: Vec<Write> = compose(batch).into_iter().filter(|w| w.sql != renewed).collect();
+        let mut writes = compose(batch);
+        let parts = self.parts.place(&mut writes, batch.lease.node, batch.now);
         for write in &writes {
             self.prepare(write.sql).await?;
         }
         let prepared = self.prepared.as_ref().expect("it was just connected");
+        let alone = batch.lease.groups.is_empty();
         let verify = prepared.prepare(if alone { VERIFY_NODE } else { VERIFY }).await?;
+        let add_up = prepared.prepare(&add_up()).await?;
         let client = &prepared.client;
         let running = writes.iter().map(|write| self.many[write.sql].put(client, &write.rows));
         let node = batch.lease.node.bytes().as_slice();
-        let until = batch.renew.map(|(groups, _)| if alone { batch.now.0 } else { groups.0 });
-        let verify_params: [&(dyn ToSql + Sync); 3] = [&node, &stamp, &until];
-        let (begun, verified, done) = tokio::join!(
+        let verify_params: [&(dyn ToSql + Sync); 3] = [&node, &stamp, &self.last.as_slice()];
+        let adding =
+            async { if parts.is_empty() { Ok(0) } else { client.execute(&add_up, &[&parts]).await } };
+        let (begun, verified, done, added) = tokio::join!(
             client.batch_execute("begin"),
             client.query(&verify, &verify_params),
-            join_all(running)
+            join_all(running),
+            adding
         );
-        check(batch, begun, verified, &writes, done)
+        check(batch, begun, verified, &writes, done)?;
+        added?;
+        Ok(parts)
     }
 
     async fn prepare(&mut self, text: &'static str) -> Result<()> {
@@ -230,6 +230,7 @@ impl Commit for Committer {
     async fn commit(&mut self, batch: &Batch) -> Result<()> {
         let outcome = self.store(batch).await;
         if outcome.is_ok() {
+            self.last = stamp(batch.lease.node, self.commits);
             self.mark.acknowledge(&batch.lease, self.commits);
         }
         outcome

@@ -14,9 +14,10 @@ pub fn shift(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], clock: &dyn C
     sql.transaction(Access::Write, |sql| {
         // Nodes go one after the other. Whoever waits for the lock makes every commit behind it wait too, so it waits not long.
         sql.execute("set local lock_timeout = '2s'", &[])?;
-        sql.execute("lock table dispatch_groups in share row exclusive mode", &[])?;
+        sql.execute("lock table dispatch_groups in exclusive mode", &[])?;
         let now = clock.now();
         bury(sql, node, now)?;
+        forget_stamps(sql)?;
         refuse_other_groups(sql, node, all)?;
         check_groups(sql, all)?;
         enter(sql, node, now)?;
@@ -116,6 +117,13 @@ pub fn is_gone(machine: &str, pid: u32, node: &NodeRow) -> bool {
     // Where the first process cannot be seen, those of others cannot be either, and nothing is proved.
     let here = !node.machine.is_empty() && machine == node.machine && Path::new("/proc/1").exists();
     here && pid != node.pid && !Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Stamps of nodes that are not on record any more.
+fn forget_stamps(sql: &dyn Sql) -> Result<()> {
+    let text = "delete from commit_stamps s where not exists (select 1 from nodes n where n.id = substr(s.stamp, 1, 16))";
+    sql.execute(text, &[])?;
+    Ok(())
 }
 
 /// Nodes that were not heard of for as long as a lease lasts have ended, and their sessions with them.

@@ -217,8 +217,8 @@ impl Sql for Link {
         let word = match access {
             Access::Read => "begin isolation level repeatable read read only",
             Access::Write => "begin",
-            // Every turn begins by writing to a row of this table.
-            Access::Alone => "begin; lock table dispatch_groups in share mode",
+            // Every turn begins by locking rows of this table.
+            Access::Alone => "begin; lock table dispatch_groups in exclusive mode",
         };
         self.ask(|prepared| async move { Ok(prepared.client.batch_execute(word).await?) })?;
         self.current().in_transaction = true;

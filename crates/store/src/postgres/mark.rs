@@ -7,8 +7,9 @@ use crate::{Lease, Result, StoreError};
 use model::{DispatchGroup, NodeId};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the database says of the groups.
-pub const SEEN: &str = "select dispatch_group, owner_id, epoch, commit_id from dispatch_groups";
+/// What the database says of the groups, with the last commit of this node.
+pub const SEEN: &str = "select dispatch_group, owner_id, epoch,
+    (select stamp from commit_stamps where substr(stamp, 1, 16) = $1 order by stamp desc limit 1) from dispatch_groups";
 
 /// One row of `SEEN`.
 pub struct Seen {
@@ -27,7 +28,7 @@ struct Last {
     commits: u64,
 }
 
-/// What a commit leaves on the rows of its groups.
+/// What a commit leaves behind.
 pub fn stamp(node: NodeId, commits: u64) -> Vec<u8> {
     node.bytes().iter().copied().chain(commits.to_be_bytes()).collect()
 }
@@ -37,8 +38,9 @@ impl Mark {
         let last = Last { node: lease.node, groups: lease.groups.clone(), commits };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
     }
-    pub fn is_set(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    /// Whose commit it was, if one was acknowledged.
+    pub fn node(&self) -> Option<NodeId> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|last| last.node)
     }
     /// Refuses a database that does not have what was acknowledged.
     pub fn judge(&self, rows: &[Seen]) -> Result<()> {

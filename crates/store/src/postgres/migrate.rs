@@ -14,6 +14,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0005_api_keys", include_str!("../../sql/postgres/migrations/0005_api_keys.sql")),
     ("0006_worker", include_str!("../../sql/postgres/migrations/0006_worker.sql")),
     ("0007_pools", include_str!("../../sql/postgres/migrations/0007_pools.sql")),
+    ("0008_hot_rows", include_str!("../../sql/postgres/migrations/0008_hot_rows.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

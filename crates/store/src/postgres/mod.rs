@@ -14,6 +14,7 @@ mod look;
 mod many;
 mod mark;
 mod migrate;
+mod parts;
 mod places;
 mod scratch;
 mod store;

@@ -10,6 +10,7 @@ use super::listen::{Bell, EVERYBODY};
 use super::look::look;
 use super::mark::{Mark, SEEN, Seen};
 use super::migrate::migrate;
+use super::parts::add_up_left_behind;
 use super::places::Places;
 use super::writer::Writer;
 use crate::batch::NodeRow;
@@ -88,10 +89,12 @@ impl Store for PostgresStore {
 
     fn lease(&mut self, node: &NodeRow, all: &[DispatchGroup]) -> Result<Lease> {
         self.compare_clocks()?;
-        let seen = self.reader().rows(SEEN, params![], |row| {
-            Ok(Seen { group: row.get(0)?, owner: row.get(1)?, epoch: row.get(2)?, stamp: row.get(3)? })
-        })?;
-        self.mark.judge(&seen)?;
+        if let Some(node) = self.mark.node() {
+            let seen = self.reader().rows(SEEN, params![node], |row| {
+                Ok(Seen { group: row.get(0)?, owner: row.get(1)?, epoch: row.get(2)?, stamp: row.get(3)? })
+            })?;
+            self.mark.judge(&seen)?;
+        }
         let lease = shift(self.reader(), node, all, &*self.clock)?;
         self.writer.wake(vec![Wake::Everybody]);
         Ok(lease)
@@ -149,6 +152,7 @@ impl Store for PostgresStore {
 
     fn recover(&mut self, lease: &Lease) -> Result<Found> {
         self.compare_clocks()?;
+        add_up_left_behind(self.reader(), self.clock.now())?;
         let found = self.reader().transaction(Access::Read, |sql| reads::recover(sql, lease))?;
         // Numbers that no other node gives, and higher than any before.
         let range: i64 = self.reader().value("select nextval('ranges')", params![])?;

@@ -13,6 +13,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0005_api_keys", include_str!("../../sql/sqlite/migrations/0005_api_keys.sql")),
     ("0006_worker", include_str!("../../sql/sqlite/migrations/0006_worker.sql")),
     ("0007_pools", include_str!("../../sql/sqlite/migrations/0007_pools.sql")),
+    ("0008_tally_parts", include_str!("../../sql/sqlite/migrations/0008_tally_parts.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

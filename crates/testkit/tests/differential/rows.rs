@@ -56,6 +56,12 @@ const TABLES: [(&str, &str, &str); 21] = [
     ),
     ("execution_events", "namespace key attempt event at owner error", "namespace, key, attempt, event"),
 ];
+/// On PostgreSQL a part of them stands apart for some seconds.
+const TALLIES: &str =
+    "select dispatch_group, queue, action, host, state, leaf, throttled, cast(sum(n) as bigint)
+    from (select dispatch_group, queue, action, host, state, leaf, throttled, n from tallies union all
+          select dispatch_group, queue, action, host, state, leaf, throttled, n from tally_parts) as counted
+   group by 1, 2, 3, 4, 5, 6, 7 having sum(n) <> 0";
 const SETTINGS: (&str, &str, &str) = ("settings", "name value", "");
 
 /// Not compared: numbers that only order rows, and how long something took.
@@ -78,7 +84,10 @@ pub fn all(sql: &dyn Sql, names: &mut Names) -> Result<String> {
         let order = if order.is_empty() { String::new() } else { format!(" order by {order}") };
         // How far the round of groups is, PostgreSQL keeps in a sequence.
         let but = if *table == "settings" { " where name <> 'next_root'" } else { "" };
-        let text = format!("select {} from {table}{but}{order}", wanted.join(", "));
+        let text = match *table {
+            "tallies" => TALLIES.into(),
+            _ => format!("select {} from {table}{but}{order}", wanted.join(", ")),
+        };
         let mut lines = sql.rows(&text, &[], |row| line(row, table, &columns, names))?;
         if order.is_empty() {
             // Each database sorts words in its own way.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// How a commit is told: a query of its own, so the word ends with a zero, which `commit_id` does not.
+/// How a commit is told: a query of its own, so the word ends with a zero, which `commit_stamps` does not.
 const COMMIT: &[u8] = b"commit\0";
 /// The kind and the length of the message stand before the word.
 const HEADER: usize = 5;
@@ -188,7 +188,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    const SAID: &[u8] = b"set commit_id;Q\0\0\0\x0bcommit\0";
+    const SAID: &[u8] = b"into commit_stamps;Q\0\0\0\x0bcommit\0";
 
     fn judged(cut: Cut) -> (usize, Then) {
         let orders = Orders { cut: Mutex::new(Some(cut)), ..Orders::default() };
