@@ -1,6 +1,7 @@
 //! What a job knows of its run, and what it says on the way.
 
-use crate::job::JobResult;
+use crate::instead::throttle_for;
+use crate::job::{JobError, JobResult};
 use crate::link::Link;
 use crate::once::Asker;
 use engine::Clock;
@@ -83,6 +84,10 @@ impl Context {
     /// The time of the engine's clock.
     pub fn now(&self) -> Timestamp {
         self.run.clock.now()
+    }
+    /// Again at this instant of the engine's clock, at no cost: for a rate limit that says when it ends. One that is over is no wait.
+    pub fn throttle_until(&self, at: Timestamp) -> JobError {
+        throttle_for(at.since(self.now()))
     }
 
     /// The step was given to someone else, or is not wanted any more: whatever this run answers is not applied.

@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 use stepfast_worker::{
-    Context, Failure, Job, JobError, JobResult, LookAt, NewStep, Outcome, Registry, Trial, Tried, end, fail,
-    fail_quietly, resolved, retry_after, skip, stop, throttle_for,
+    Context, Failure, Job, JobError, JobResult, LookAt, NewStep, Outcome, Registry, Timestamp, Trial, Tried,
+    end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for,
 };
 
 /// Says yes to everything but what its script names, and writes down what it was asked.
@@ -275,6 +275,18 @@ async fn whatever_a_job_asks_for_instead_is_what_its_step_does() {
         let mut jobs = Registry::new();
         jobs.job("asks", move |_, ()| async move { Err::<(), JobError>(ask().context("on the way")) });
         assert_eq!(Trial::of("asks").run(&jobs).await.outcome, outcome);
+    }
+}
+
+#[tokio::test]
+async fn a_throttle_until_an_instant_is_as_long_as_the_engines_clock_says() {
+    for (until, wait) in [(100, 60), (40, 0), (7, 0)] {
+        let mut jobs = Registry::new();
+        jobs.job("waits", move |context: Context, ()| async move {
+            Err::<(), _>(context.throttle_until(Timestamp(until * 1_000_000)))
+        });
+        let tried = Trial::of("waits").at(Duration::from_secs(40)).run(&jobs).await;
+        assert_eq!(tried.outcome, Outcome::Throttle { after: Duration::from_secs(wait) });
     }
 }
 
