@@ -8,7 +8,7 @@ use crate::extract::Posted;
 use axum::Json;
 use axum::extract::State;
 use engine::{EngineError, ReportAnswer};
-use model::{Outcome, Report, SessionId, SessionOffer, limits};
+use model::{Name, Outcome, Report, SessionId, SessionOffer, limits};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{
@@ -27,10 +27,26 @@ fn lease_ms() -> u64 {
     limits::SESSION_LEASE.as_millis() as u64
 }
 
-fn session(text: &str) -> Result<SessionId, ApiError> {
-    text.parse().map_err(|_| {
+/// The session that a call is about, if its caller may speak for it.
+async fn session(app: &App, caller: &Caller, text: &str) -> Result<SessionId, ApiError> {
+    let session = text.parse().map_err(|_| {
         ApiError::fault("session", format!("`{text}` is not a session"), "send what `claim` gave")
-    })
+    })?;
+    if caller.has_scope() {
+        caller.covers_session(&queues(app, session).await?)?;
+    }
+    Ok(session)
+}
+
+/// What a session serves never changes, so it is looked up once.
+async fn queues(app: &App, session: SessionId) -> Result<Arc<[Name]>, ApiError> {
+    if let Some(known) = app.seats.queues(session) {
+        return Ok(known);
+    }
+    let row = app.read(move |browse| browse.session(session)).await?.ok_or(EngineError::NoSession)?;
+    let queues = row.offer.queues.into();
+    app.seats.note_queues(session, &queues);
+    Ok(queues)
 }
 
 pub async fn claim(
@@ -40,7 +56,10 @@ pub async fn claim(
 ) -> Result<Json<ClaimedPage>, ApiError> {
     let engine = &app.site.engine;
     let seat = match &body.session {
-        Some(text) => app.seats.find(engine, session(text)?, body.received).await?,
+        Some(text) => {
+            let session = session(&app, &caller, text).await?;
+            app.seats.find(engine, session, body.received).await?
+        }
         None => app.seats.join(engine, offer(&app, &caller, &body)?).await?,
     };
     let mut lost = Vec::new();
@@ -112,9 +131,11 @@ async fn beat(app: &App, session: SessionId, received: u64, named: &[Held]) -> R
 
 pub async fn heartbeat(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<HeartbeatBody>,
 ) -> Result<Json<HeartbeatView>, ApiError> {
-    let seat = app.seats.find(&app.site.engine, session(&body.session)?, body.received).await?;
+    let session = session(&app, &caller, &body.session).await?;
+    let seat = app.seats.find(&app.site.engine, session, body.received).await?;
     let lost = beat(&app, seat.session, body.received, &body.held).await?;
     Ok(Json(HeartbeatView { lease_ms: lease_ms(), lost }))
 }
@@ -124,7 +145,7 @@ pub async fn report(
     caller: Caller,
     Posted(body): Posted<ReportBody>,
 ) -> Result<Json<ReportedView>, ApiError> {
-    let session = session(&body.session)?;
+    let session = session(&app, &caller, &body.session).await?;
     if body.reports.len() > REPORTS_MAX {
         let problem = format!("has {} items", body.reports.len());
         return Err(ApiError::fault("reports", problem, format!("send at most {REPORTS_MAX} at once")));
@@ -164,9 +185,10 @@ fn may(caller: &Caller, app: &App, report: Report) -> Result<Report, String> {
 
 pub async fn leave(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<LeaveBody>,
 ) -> Result<Json<HeartbeatView>, ApiError> {
-    let session = session(&body.session)?;
+    let session = session(&app, &caller, &body.session).await?;
     if body.give_back {
         // One that has not come back since the server was started does so to leave.
         app.seats.find(&app.site.engine, session, u64::MAX).await?;

@@ -1,10 +1,14 @@
 //! The worker protocol as a worker in another process speaks it.
 
-use crate::place::{Answer, Place};
+use crate::place::{Answer, Place, ask, peer};
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use stepfast_server as server;
 use worker::{Context, Registry, Remote, Runner, RunnerConfig, retry_after};
 
 async fn call(place: &Place, call: &str, body: Value) -> Answer {
@@ -166,6 +170,63 @@ async fn a_worker_that_says_nonsense_is_told_what_to_say() {
     let many: Vec<Value> = (0..1_001).map(|_| json!({})).collect();
     let body = json!({"session": "0199c0de-0000-7000-8000-000000000001", "reports": many});
     assert_eq!(refused(call(&place, "report", body).await), "reports");
+    place.close().await;
+}
+
+/// As a worker that shows this key.
+async fn keyed(router: &Router, key: &str, call: &str, body: Value) -> Answer {
+    let request = Request::post(format!("/v1/worker/{call}"))
+        .header("host", "localhost:7837")
+        .header("content-type", "application/json")
+        .header("authorization", format!("Bearer {key}"))
+        .extension(peer("127.0.0.1:40000"));
+    ask(router, request.body(Body::from(body.to_string())).unwrap()).await
+}
+
+/// A key for one queue could beat, report and leave for the sessions of others.
+#[tokio::test]
+async fn a_key_with_a_scope_speaks_only_for_sessions_of_its_queues() {
+    let place = Place::open();
+    let body = r#"{"name": "x", "role": "worker", "scope": ["priority"]}"#;
+    let key = place.post("/v1/keys", body).await.ok()["key"].as_str().unwrap().to_string();
+    let made = place
+        .create(r#"[{"action": "work"}, {"action": "work", "queue": "priority", "priority": "high"}]"#)
+        .await;
+    let offer = json!({"queues": ["default"], "actions": ["work"], "wait_ms": 5000});
+    let others = call(&place, "claim", offer).await.ok();
+    assert_eq!(others["claims"][0]["step"], made[0].as_str());
+    let (theirs, held) = (&others["session"], json!([{"step": made[0], "attempt": 1}]));
+    let done = |step: &str| json!([{"step": step, "attempt": 1, "outcome": "complete"}]);
+    let calls = [
+        ("claim", json!({"session": theirs, "received": 1})),
+        ("heartbeat", json!({"session": theirs, "received": 1, "held": []})),
+        ("report", json!({"session": theirs, "reports": done(&made[0])})),
+        ("leave", json!({"session": theirs})),
+        ("leave", json!({"session": theirs, "give_back": true})),
+    ];
+    // Also by a server that has not seen the session.
+    let elsewhere = server::router(place.site());
+    for ((call, body), router) in calls.iter().flat_map(|c| [(c, &place.router), (c, &elsewhere)]) {
+        let refused = keyed(router, &key, call, body.clone()).await.refused(403, "forbidden");
+        let fault = &refused["faults"][0];
+        assert_eq!(fault["field"], "session", "{call}");
+        assert_eq!(fault["problem"], "queue `default` is outside of the scope of this key");
+    }
+    let beat = json!({"session": theirs, "received": 1, "held": held});
+    assert_eq!(call(&place, "heartbeat", beat).await.ok()["lost"], json!([]));
+    assert_eq!(place.step(&made[0]).await["state"], "running");
+    let mine = keyed(&place.router, &key, "claim", json!({"actions": ["work"], "wait_ms": 5000})).await.ok();
+    assert_eq!(mine["claims"][0]["step"], made[1].as_str());
+    let session = &mine["session"];
+    for router in [&place.router, &elsewhere] {
+        let held = json!([{"step": made[1], "attempt": 1}]);
+        let beat = json!({"session": session, "received": 1, "held": held});
+        assert_eq!(keyed(router, &key, "heartbeat", beat).await.ok()["lost"], json!([]));
+    }
+    let report = json!({"session": session, "reports": done(&made[1])});
+    let reported = keyed(&elsewhere, &key, "report", report).await.ok();
+    assert_eq!(reported["answers"][0]["answer"], "applied");
+    keyed(&elsewhere, &key, "leave", json!({"session": session, "give_back": true})).await.ok();
     place.close().await;
 }
 

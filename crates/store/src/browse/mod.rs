@@ -120,6 +120,14 @@ impl Browse {
         self.sql().rows(&sql, params![], rows::session)
     }
 
+    pub fn session(&self, id: SessionId) -> Result<Option<SessionRow>> {
+        self.sql().first(
+            &format!("select {SESSION_COLUMNS} from sessions where id = $1"),
+            params![id],
+            rows::session,
+        )
+    }
+
     pub fn ticks(&self, dispatch_group: Option<&str>, limit: usize) -> Result<Vec<Tick>> {
         let (condition, values) = match dispatch_group {
             Some(group) => ("where dispatch_group = $1", vec![Param::from(group)]),
