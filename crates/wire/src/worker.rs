@@ -74,6 +74,24 @@ pub struct HeartbeatBody {
     #[serde(default)]
     pub received: u64,
     pub held: Vec<Held>,
+    /// How far what is held has come, where that is known; the last word counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub progress: Vec<ProgressItem>,
+}
+
+/// How far one run says it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgressItem {
+    pub step: String,
+    pub attempt: u32,
+    pub done: u64,
+    /// Zero, or left out, where nobody knows.
+    #[serde(default)]
+    pub of: u64,
+    /// What is counted, or done just now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -5,7 +5,9 @@ use crate::job::{JobError, JobResult};
 use crate::link::Link;
 use crate::once::Asker;
 use engine::Clock;
-use model::{Claim, Failure, LogLine, LookAt, NewStep, Outcome, StepId, Success, Timestamp, limits};
+use model::{
+    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Progress, StepId, Success, Timestamp, limits,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
@@ -43,6 +45,9 @@ struct Said {
     /// The index of the children that were added last.
     index: u32,
     log: Log,
+    progress: Option<Progress>,
+    /// It has not been told yet.
+    is_news: bool,
 }
 
 #[derive(Default)]
@@ -149,6 +154,30 @@ impl Context {
     }
     pub fn take_log(&self) -> Vec<LogLine> {
         std::mem::take(&mut self.said().log).whole()
+    }
+
+    /// Say how far the job is: so much of so much, or of 0 where nobody knows. People see the last word while the step runs; it is told
+    /// at most once a second, kept in memory by the node that the worker speaks to, and gone with the run or with that node.
+    pub fn progress(&self, done: u64, of: u64) {
+        self.is_at(Progress::new(done, of, None));
+    }
+    /// The same, with a word about what is counted or done just now.
+    pub fn progress_in(&self, done: u64, of: u64, word: impl Into<String>) {
+        self.is_at(Progress::new(done, of, Some(word.into())));
+    }
+    fn is_at(&self, progress: Progress) {
+        let mut said = self.said();
+        said.is_news = said.progress.as_ref() != Some(&progress) || said.is_news;
+        said.progress = Some(progress);
+    }
+    pub(crate) fn has_news(&self) -> bool {
+        self.said().is_news
+    }
+    /// The last word, which is told now.
+    pub(crate) fn tell_progress(&self) -> Option<Progress> {
+        let mut said = self.said();
+        said.is_news = false;
+        said.progress.clone()
     }
 
     /// The outcome of a run whose work is done and must be looked at again. Children begin when a step has done its work, so they

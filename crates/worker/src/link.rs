@@ -2,7 +2,7 @@
 
 #[cfg(feature = "remote")]
 use crate::remote::Remote;
-use engine::{Engine, EngineError, ReportAnswer, SessionHandle};
+use engine::{Engine, EngineError, ReportAnswer, SessionHandle, Told};
 use model::{Report, SessionId, SessionOffer, StepId};
 
 #[derive(Clone)]
@@ -47,11 +47,15 @@ impl Link {
         session: SessionId,
         received: u64,
         held: Vec<(StepId, u32)>,
+        progress: Vec<Told>,
     ) -> Result<Vec<(StepId, u32)>> {
         match self {
-            Link::Engine(engine) => engine.heartbeat(session, received, held).await,
+            Link::Engine(engine) => {
+                engine.note_progress(session, &held, progress);
+                engine.heartbeat(session, received, held).await
+            }
             #[cfg(feature = "remote")]
-            Link::Remote(remote) => remote.heartbeat(session, received, held).await,
+            Link::Remote(remote) => remote.heartbeat(session, received, held, progress).await,
         }
     }
     pub async fn pause_session(&self, session: SessionId) -> Result<()> {

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::job::Registry;
 use engine::Clock;
-use model::{Claim, LogLine, Look, LookAt, NewStep, Outcome, StepId, Timestamp};
+use model::{Claim, LogLine, Look, LookAt, NewStep, Outcome, Progress, StepId, Timestamp};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -31,6 +31,8 @@ pub struct Trial {
 pub struct Tried {
     pub outcome: Outcome,
     pub log: Vec<LogLine>,
+    /// How far it last said it was.
+    pub progress: Option<Progress>,
 }
 
 impl Tried {
@@ -106,6 +108,6 @@ impl Trial {
             context.cancel();
         }
         let outcome = crate::runner::run(jobs, context.clone()).await;
-        Tried { outcome, log: context.take_log() }
+        Tried { outcome, log: context.take_log(), progress: context.tell_progress() }
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 use stepfast_worker::{
-    Context, Failure, Job, JobError, JobResult, LookAt, NewStep, Outcome, Registry, Timestamp, Trial, Tried,
-    end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for,
+    Context, Failure, Job, JobError, JobResult, LookAt, NewStep, Outcome, Progress, Registry, Timestamp,
+    Trial, Tried, end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for,
 };
 
 /// Says yes to everything but what its script names, and writes down what it was asked.
@@ -323,6 +323,23 @@ async fn a_cancelled_run_knows_it() {
         Ok(context.is_cancelled())
     });
     assert_eq!(Trial::of("waits").cancelled().run(&jobs).await.response(), Some("true"));
+}
+
+#[tokio::test]
+async fn of_what_a_job_says_about_its_progress_the_last_word_counts() {
+    let mut jobs = Registry::new();
+    jobs.job("counts", |context: Context, words: Vec<String>| async move {
+        context.progress(1, 4);
+        words.into_iter().for_each(|word| context.progress_in(2, 4, word));
+        Ok(())
+    });
+    let progress = async |words: &[&str]| Trial::of("counts").arguments(&words).run(&jobs).await.progress;
+    assert_eq!(progress(&[]).await, Some(Progress::new(1, 4, None)));
+    assert_eq!(progress(&["files", "rows"]).await, Some(Progress::new(2, 4, Some("rows".into()))));
+    let word = progress(&[&"é".repeat(150)]).await.unwrap().word.unwrap();
+    assert_eq!((word.len(), word.chars().count()), (200, 100), "a long word is cut");
+    jobs.job("silent", |_, ()| async { Ok(()) });
+    assert_eq!(Trial::of("silent").run(&jobs).await.progress, None);
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use crate::error::ApiError;
 use crate::extract::Posted;
 use axum::Json;
 use axum::extract::State;
-use engine::{EngineError, ReportAnswer};
-use model::{Name, Outcome, Report, SessionId, SessionOffer, limits};
+use engine::{EngineError, ReportAnswer, Told};
+use model::{Name, Outcome, Report, SessionId, SessionOffer, StepId, limits};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{
@@ -64,7 +64,7 @@ pub async fn claim(
     };
     let mut lost = Vec::new();
     if let Some(named) = &body.held {
-        lost = beat(&app, seat.session, body.received, named).await?;
+        lost = beat(&app, seat.session, body.received, held(named)?, Vec::new()).await?;
     }
     let wait = Duration::from_millis(body.wait_ms.unwrap_or(0)).min(WAIT_MAX);
     let given = match seat.next(body.received, wait).await {
@@ -121,8 +121,15 @@ fn offer(app: &App, caller: &Caller, body: &ClaimBody) -> Result<SessionOffer, A
     })
 }
 
-async fn beat(app: &App, session: SessionId, received: u64, named: &[Held]) -> Result<Vec<Held>, ApiError> {
-    let answer = app.site.engine.heartbeat(session, received, held(named)?).await;
+async fn beat(
+    app: &App,
+    session: SessionId,
+    received: u64,
+    held: Vec<(StepId, u32)>,
+    progress: Vec<Told>,
+) -> Result<Vec<Held>, ApiError> {
+    app.site.engine.note_progress(session, &held, progress);
+    let answer = app.site.engine.heartbeat(session, received, held).await;
     if let Err(EngineError::NoSession) = answer {
         app.seats.leave(session);
     }
@@ -136,7 +143,8 @@ pub async fn heartbeat(
 ) -> Result<Json<HeartbeatView>, ApiError> {
     let session = session(&app, &caller, &body.session).await?;
     let seat = app.seats.find(&app.site.engine, session, body.received).await?;
-    let lost = beat(&app, seat.session, body.received, &body.held).await?;
+    let (held, progress) = (held(&body.held)?, convert::progress(body.progress)?);
+    let lost = beat(&app, seat.session, body.received, held, progress).await?;
     Ok(Json(HeartbeatView { lease_ms: lease_ms(), lost }))
 }
 

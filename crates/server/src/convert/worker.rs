@@ -2,13 +2,15 @@
 
 use super::raw;
 use crate::error::ApiError;
+use engine::Told;
 use model::{
-    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Report, SessionId, StepId, Success, Timestamp,
+    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Progress, Report, SessionId, StepId, Success,
+    Timestamp,
 };
 use serde_json::value::RawValue;
 use std::str::FromStr;
 use std::time::Duration;
-use wire::{ClaimView, Held, LookView, ReportItem};
+use wire::{ClaimView, Held, LookView, ProgressItem, ReportItem};
 
 pub fn claim_view(claim: Claim) -> ClaimView {
     ClaimView {
@@ -41,6 +43,18 @@ pub fn held(named: &[Held]) -> Result<Vec<(StepId, u32)>, ApiError> {
 
 pub fn held_views(pairs: Vec<(StepId, u32)>) -> Vec<Held> {
     pairs.into_iter().map(|(step, attempt)| Held { step: step.to_string(), attempt }).collect()
+}
+
+pub fn progress(items: Vec<ProgressItem>) -> Result<Vec<Told>, ApiError> {
+    let told = |item: ProgressItem| match item.step.parse() {
+        Ok(step) => Ok((step, item.attempt, Progress::new(item.done, item.of, item.word))),
+        Err(_) => Err(ApiError::fault(
+            "progress.step",
+            format!("`{}` is not a step id", item.step),
+            "send it as claimed",
+        )),
+    };
+    items.into_iter().map(told).collect()
 }
 
 /// One item of a report, or what is wrong with it.

@@ -257,8 +257,9 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/worker/claim".into(), json!({"actions": ["ghost"]}), vec![""]),
         (
             "/v1/worker/heartbeat".into(),
-            json!({"session": made[0], "held": [{"step": made[0], "attempt": 1}]}),
-            vec!["", "/held/0"],
+            json!({"session": made[0], "held": [{"step": made[0], "attempt": 1}],
+                   "progress": [{"step": made[0], "attempt": 1, "done": 1}]}),
+            vec!["", "/held/0", "/progress/0"],
         ),
         ("/v1/worker/report".into(), json!({"session": made[0], "reports": []}), vec![""]),
         ("/v1/executions/begin".into(), json!({"namespace": "n", "key": "k"}), vec![""]),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use stepfast_server as server;
-use worker::{Context, Registry, Remote, Runner, RunnerConfig, retry_after};
+use worker::{Context, Link, Registry, Remote, Runner, RunnerConfig, retry_after};
 
 async fn call(place: &Place, call: &str, body: Value) -> Answer {
     place.post(&format!("/v1/worker/{call}"), body.to_string()).await
@@ -273,6 +273,39 @@ async fn what_a_job_does_once_is_done_once_however_often_it_runs() {
             (&shown["execution"]["state"], &shown["execution"]["attempt"]),
             (&json!("done"), &json!(1))
         );
+        runner.stop(Duration::from_secs(5)).await;
+    }
+    place.close().await;
+}
+
+/// In process and over HTTP alike: people see the last word while the job runs, and none when it has ended.
+#[tokio::test]
+async fn how_far_a_job_is_can_be_seen_while_it_runs() {
+    let mut place = Place::open();
+    let url = place.listen().await;
+    for (action, link) in
+        [("near", Link::from(place.engine.clone())), ("far", Remote::new(&url, None).unwrap().into())]
+    {
+        let (go, gone) = tokio::sync::watch::channel(false);
+        let mut jobs = Registry::new();
+        jobs.job(action, move |context: Context, ()| {
+            let mut gone = gone.clone();
+            async move {
+                context.progress(1, 8);
+                context.progress_in(3, 8, "files");
+                gone.wait_for(|go| *go).await?;
+                Ok(())
+            }
+        });
+        let runner = Runner::start(link, jobs, RunnerConfig::default()).await.unwrap();
+        let ids = place.create(&format!("[{{\"action\": \"{action}\"}}]")).await;
+        let step = place.until(&format!("/v1/steps/{}", ids[0]), |step| !step["progress"].is_null()).await;
+        assert_eq!(step["progress"], json!({"done": 3, "of": 8, "word": "files"}));
+        let page = place.get(&format!("/step-dispatcher/steps/{}", ids[0])).await;
+        assert!(page.text().contains("3 of 8 files (37 %)"), "{}", page.text());
+        go.send(true).unwrap();
+        let step = place.until_state(&ids[0], "completed").await;
+        assert_eq!(step["progress"], Value::Null, "what has ended is not on its way");
         runner.stop(Duration::from_secs(5)).await;
     }
     place.close().await;
