@@ -155,6 +155,11 @@ impl Engine {
     ) -> Result<TickReport> {
         self.ask(|reply| Request::Tick { mode, dispatch, only, reply }).await
     }
+    /// What the steps of the same block at the index before a step's own answered, as JSON, oldest first.
+    pub async fn previous(&self, step: StepId) -> Result<Vec<String>> {
+        let answers = self.with_store(move |store| store::previous(store.reader(), step)).await??;
+        answers.ok_or_else(|| EngineError::too_much_before(step))
+    }
     /// Run something against the store between turns.
     pub async fn with_store<T: Send + 'static>(
         &self,

@@ -6,7 +6,8 @@ use crate::link::Link;
 use crate::once::Asker;
 use engine::Clock;
 use model::{
-    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Progress, StepId, Success, Timestamp, limits,
+    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Progress, SessionId, StepId, Success, Timestamp,
+    limits,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,8 +26,10 @@ pub struct Context {
 
 struct Run {
     claim: Claim,
-    /// The way to the engine; a trial has none.
-    link: Option<Arc<Link>>,
+    /// The way to the engine, and the session that has the step; a trial has neither.
+    link: Option<(Arc<Link>, SessionId)>,
+    /// What came before it, in a trial.
+    previous: Vec<String>,
     cancelled: AtomicBool,
     /// Rings when it is cancelled.
     bell: Notify,
@@ -58,11 +61,24 @@ struct Log {
 }
 
 impl Context {
-    pub fn new(claim: Claim, link: Option<Arc<Link>>, clock: Arc<dyn Clock>) -> Context {
+    pub fn new(claim: Claim, link: Arc<Link>, session: SessionId, clock: Arc<dyn Clock>) -> Context {
+        Context::of(claim, Some((link, session)), Vec::new(), clock)
+    }
+    /// Of a trial, which has no engine to ask.
+    pub(crate) fn alone(claim: Claim, previous: Vec<String>, clock: Arc<dyn Clock>) -> Context {
+        Context::of(claim, None, previous, clock)
+    }
+    fn of(
+        claim: Claim,
+        link: Option<(Arc<Link>, SessionId)>,
+        previous: Vec<String>,
+        clock: Arc<dyn Clock>,
+    ) -> Context {
         Context {
             run: Arc::new(Run {
                 claim,
                 link,
+                previous,
                 cancelled: AtomicBool::default(),
                 bell: Notify::default(),
                 clock,
@@ -139,12 +155,24 @@ impl Context {
     {
         let claim = &self.run.claim;
         let asker = Asker {
-            link: self.run.link.as_deref(),
+            link: self.run.link.as_ref().map(|(link, _)| &**link),
             #[cfg(feature = "remote")]
             run: (claim.step, claim.attempt, self.run.asked.fetch_add(1, Ordering::Relaxed)),
             namespace: &claim.action,
         };
         asker.once(key, operation).await
+    }
+
+    /// What the steps of the same block at the index before this one answered, oldest first: what a step of a pipeline builds on. One
+    /// that completed without an answer is `null`, one that did not complete is left out. Every call asks anew.
+    pub async fn previous<T: DeserializeOwned>(&self) -> JobResult<Vec<T>> {
+        let claim = &self.run.claim;
+        let answers = match &self.run.link {
+            None => self.run.previous.clone(),
+            Some(_) if claim.place.is_none() => Vec::new(),
+            Some((link, session)) => link.previous(*session, claim.step, claim.attempt).await?,
+        };
+        Ok(answers.iter().map(|answer| serde_json::from_str(answer)).collect::<Result<_, _>>()?)
     }
 
     /// Keep a line with the step. Of one run the last 64 KiB are kept.

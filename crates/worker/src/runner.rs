@@ -167,7 +167,7 @@ impl Desk {
         }
         debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
         let (session, step, attempt, done) = (self.session.id, claim.step, claim.attempt, self.done.clone());
-        let context = Context::new(claim, Some(self.link.clone()), self.clock.clone());
+        let context = Context::new(claim, self.link.clone(), session, self.clock.clone());
         let (registry, mine) = (self.registry.clone(), context.clone());
         let task = tokio::spawn(async move {
             let outcome = run(&registry, mine.clone()).await;

@@ -22,6 +22,7 @@ use std::time::Duration;
 /// ```
 pub struct Trial {
     claim: Claim,
+    previous: Vec<String>,
     clock: Arc<Hands>,
     cancelled: bool,
 }
@@ -74,7 +75,7 @@ impl Trial {
             place: None,
             look: None,
         };
-        Trial { claim, clock: Arc::default(), cancelled: false }
+        Trial { claim, previous: Vec::new(), clock: Arc::default(), cancelled: false }
     }
     pub fn arguments(mut self, arguments: &impl Serialize) -> Trial {
         self.claim.arguments = serde_json::to_string(arguments).unwrap_or_default().into();
@@ -92,6 +93,12 @@ impl Trial {
         self.claim.look = Some(Look { at, response });
         self
     }
+    /// What the steps at the index before it answered.
+    pub fn previous(mut self, answers: impl IntoIterator<Item: Serialize>) -> Trial {
+        let text = |answer| serde_json::to_string(&answer).unwrap_or_default();
+        self.previous = answers.into_iter().map(text).collect();
+        self
+    }
     /// So long after the beginning of time.
     pub fn at(self, time: Duration) -> Trial {
         self.clock.0.store(time.as_micros() as i64, Ordering::Relaxed);
@@ -103,7 +110,7 @@ impl Trial {
     }
     /// Run it as a worker would, panics included.
     pub async fn run(self, jobs: &Registry) -> Tried {
-        let context = Context::new(self.claim, None, self.clock);
+        let context = Context::alone(self.claim, self.previous, self.clock);
         if self.cancelled {
             context.cancel();
         }

@@ -343,6 +343,18 @@ async fn of_what_a_job_says_about_its_progress_the_last_word_counts() {
 }
 
 #[tokio::test]
+async fn a_trial_is_given_what_came_before() {
+    let mut jobs = Registry::new();
+    jobs.job("sum", |context: Context, ()| async move {
+        Ok(context.previous::<u32>().await?.into_iter().sum::<u32>())
+    });
+    assert_eq!(Trial::of("sum").previous([3, 4]).run(&jobs).await.response(), Some("7"));
+    assert_eq!(Trial::of("sum").run(&jobs).await.response(), Some("0"));
+    let strange = Trial::of("sum").previous(["three"]).run(&jobs).await.outcome;
+    assert!(matches!(strange, Outcome::Retry { failure: Some(f), .. } if f.message.contains("invalid type")));
+}
+
+#[tokio::test]
 async fn a_long_log_keeps_its_end() {
     let mut jobs = Registry::new();
     jobs.job("talks", |context: Context, ()| async move {

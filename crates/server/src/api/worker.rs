@@ -1,4 +1,4 @@
-//! Workers in other processes: claim, heartbeat, report, leave.
+//! Workers in other processes: claim, heartbeat, report, leave, and what came before a step.
 
 use crate::access::Caller;
 use crate::app::App;
@@ -12,8 +12,8 @@ use model::{Name, Outcome, Report, SessionId, SessionOffer, StepId, limits};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{
-    ClaimBody, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, ReportAnswerView, ReportBody,
-    ReportedView,
+    ClaimBody, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, PreviousBody, PreviousView,
+    ReportAnswerView, ReportBody, ReportedView,
 };
 
 /// The longest a call waits for work: shorter than a lease, so that a caller who waits has been heard of.
@@ -206,4 +206,23 @@ pub async fn leave(
         app.site.engine.pause_session(session).await?;
     }
     Ok(Json(HeartbeatView { lease_ms: lease_ms(), lost: Vec::new() }))
+}
+
+/// For a step that the session holds, and for nobody else.
+pub async fn previous(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Posted(body): Posted<PreviousBody>,
+) -> Result<Json<PreviousView>, ApiError> {
+    let (session, attempt) = (session(&app, &caller, &body.session).await?, body.attempt);
+    let step = convert::step(&body.step, "step")?;
+    let found = app.read(move |browse| {
+        let row = browse.step(step)?.map(|row| row.step);
+        let is_held = row.is_some_and(|s| s.is_held() && s.session == Some(session) && s.attempt == attempt);
+        if is_held { browse.previous(step).map(Some) } else { Ok(None) }
+    });
+    let not_held =
+        || ApiError::Conflict(format!("the session does not hold attempt {attempt} of step {step}"));
+    let answers = found.await?.ok_or_else(not_held)?.ok_or_else(|| EngineError::too_much_before(step))?;
+    Ok(Json(convert::previous_view(&answers)))
 }

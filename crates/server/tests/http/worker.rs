@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use stepfast_server as server;
-use worker::{Context, Link, Registry, Remote, Runner, RunnerConfig, retry_after};
+use worker::{Context, Link, Registry, Remote, Runner, RunnerConfig, retry_after, skip};
 
 async fn call(place: &Place, call: &str, body: Value) -> Answer {
     place.post(&format!("/v1/worker/{call}"), body.to_string()).await
@@ -202,6 +202,7 @@ async fn a_key_with_a_scope_speaks_only_for_sessions_of_its_queues() {
         ("heartbeat", json!({"session": theirs, "received": 1, "held": []})),
         ("report", json!({"session": theirs, "reports": done(&made[0])})),
         ("leave", json!({"session": theirs})),
+        ("previous", json!({"session": theirs, "step": made[0], "attempt": 1})),
         ("leave", json!({"session": theirs, "give_back": true})),
     ];
     // Also by a server that has not seen the session.
@@ -308,5 +309,62 @@ async fn how_far_a_job_is_can_be_seen_while_it_runs() {
         assert_eq!(step["progress"], Value::Null, "what has ended is not on its way");
         runner.stop(Duration::from_secs(5)).await;
     }
+    place.close().await;
+}
+
+/// In process and over HTTP alike: a step is told what those before it answered, and nothing of what did not complete.
+#[tokio::test]
+async fn a_job_builds_on_what_the_steps_before_it_answered() {
+    let mut place = Place::open();
+    let url = place.listen().await;
+    for (queue, link) in
+        [("default", Link::from(place.engine.clone())), ("priority", Remote::new(&url, None).unwrap().into())]
+    {
+        let mut jobs = Registry::new();
+        jobs.job("double", |_, n: u32| async move { Ok(2 * n) });
+        jobs.job("skips", |_, ()| async { Err::<(), _>(skip("not needed")) });
+        jobs.job("quiet", |_, ()| async { Ok(()) });
+        jobs.job("tells", |context: Context, ()| async move { context.previous::<Option<u32>>().await });
+        let config = RunnerConfig { queues: vec![queue.into()], ..RunnerConfig::default() };
+        let runner = Runner::start(link, jobs, config).await.unwrap();
+        let step = |action: &str, index: u32, arguments: Value| json!({"action": action, "queue": queue, "index": index, "arguments": arguments});
+        let children = [
+            step("tells", 1, json!({})),
+            step("double", 2, json!(4)),
+            step("skips", 2, json!({})),
+            step("quiet", 2, json!({})),
+            step("double", 2, json!(5)),
+            step("tells", 3, json!({})),
+        ];
+        let tree = json!([{"action": "tells", "queue": queue, "children": children}]);
+        let ids = place.create(&tree.to_string()).await;
+        let parent = place.until_state(&ids[0], "completed").await;
+        assert_eq!(parent["response"], json!([]), "nothing comes before a step of its own");
+        let page =
+            place.get(&format!("/v1/steps?block_id={}", parent["child_block_id"].as_str().unwrap())).await;
+        let told = |index: u32| {
+            let steps = page.ok()["steps"].as_array().unwrap().clone();
+            steps.into_iter().find(|step| step["index"] == index).unwrap()["response"].clone()
+        };
+        assert_eq!((told(1), told(3)), (json!([]), json!([8, null, 10])));
+        runner.stop(Duration::from_secs(5)).await;
+    }
+    place.close().await;
+}
+
+#[tokio::test]
+async fn what_came_before_is_told_to_who_holds_the_step_alone() {
+    let place = Place::open();
+    let ids = place.create(r#"[{"action": "work"}, {"action": "other"}]"#).await;
+    let page = claim(&place, None, 0).await;
+    let previous = async |step: &str, attempt: u32| {
+        call(&place, "previous", json!({"session": page["session"], "step": step, "attempt": attempt})).await
+    };
+    assert_eq!(previous(&ids[0], 1).await.ok(), json!({"answers": []}));
+    for (step, attempt) in [(&ids[0], 2), (&ids[1], 0), (&ids[1], 1)] {
+        let told = previous(step, attempt).await.refused(409, "refused");
+        assert!(told["detail"].as_str().unwrap().starts_with("the session does not hold attempt"), "{told}");
+    }
+    previous("x", 1).await.refused(422, "invalid_request");
     place.close().await;
 }
