@@ -1,6 +1,6 @@
 //! Why the engine did not do what it was asked.
 
-use model::{Fault, StepId};
+use model::{Fault, StepId, limits};
 use rules::operator::Refusal;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
@@ -37,6 +37,15 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// What the steps before a step answered does not fit into one answer.
+    pub fn too_much_before(step: StepId) -> EngineError {
+        let why = format!(
+            "the steps before it answered more than {} times or {} bytes; let them keep it elsewhere and answer where",
+            limits::PREVIOUS_STEPS_MAX,
+            limits::PREVIOUS_BYTES_MAX
+        );
+        EngineError::Refused { step, why }
+    }
     pub fn refused(step: StepId, refusal: Refusal) -> EngineError {
         EngineError::Refused { step, why: refusal.to_string() }
     }

@@ -1,6 +1,7 @@
 //! The door to a running engine: every call waits until its turn is durable.
 
 use crate::decider::Decider;
+use crate::progress::Board;
 use crate::request::{
     Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport,
 };
@@ -25,6 +26,7 @@ pub struct Engine {
     healthy: Arc<AtomicBool>,
     queues: Arc<[Name]>,
     executions: Executions,
+    pub(crate) progress: Board,
 }
 
 /// The thread that decides; stop it before the process ends.
@@ -59,7 +61,7 @@ impl Engine {
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        let engine = Engine { inbox, healthy, queues, executions };
+        let engine = Engine { inbox, healthy, queues, executions, progress: Board::default() };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
@@ -141,6 +143,7 @@ impl Engine {
         self.ask(|reply| Request::Leave { session, give_back: false, reply }).await
     }
     pub async fn end_session(&self, session: SessionId) -> Result<()> {
+        self.progress.forget(session);
         self.ask(|reply| Request::Leave { session, give_back: true, reply }).await
     }
     /// One turn, when the engine runs by hand.
@@ -151,6 +154,11 @@ impl Engine {
         only: Option<DispatchGroup>,
     ) -> Result<TickReport> {
         self.ask(|reply| Request::Tick { mode, dispatch, only, reply }).await
+    }
+    /// What the steps of the same block at the index before a step's own answered, as JSON, oldest first.
+    pub async fn previous(&self, step: StepId) -> Result<Vec<String>> {
+        let answers = self.with_store(move |store| store::previous(store.reader(), step)).await??;
+        answers.ok_or_else(|| EngineError::too_much_before(step))
     }
     /// Run something against the store between turns.
     pub async fn with_store<T: Send + 'static>(

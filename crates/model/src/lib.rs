@@ -26,7 +26,7 @@ pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId};
 pub use key::{Key, NewKey, Right, Role};
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use pool::{Pool, PoolUse, Rate};
-pub use report::{Claim, Failure, LogLine, Outcome, Report};
+pub use report::{Claim, Failure, LogLine, Outcome, Progress, Report};
 pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};

@@ -73,6 +73,11 @@ pub const PAGE_ROWS_MAX: usize = 1_000;
 pub const SESSION_NAMES_MAX: usize = 1_000;
 /// Open capacity one session may state.
 pub const SESSION_CAPACITY_MAX: usize = 10_000;
+/// Bytes of the word that goes with a job's progress.
+pub const PROGRESS_BYTES_MAX: usize = 200;
+/// Steps before a step whose answers it may ask for at once, and bytes of these answers.
+pub const PREVIOUS_STEPS_MAX: usize = 1_000;
+pub const PREVIOUS_BYTES_MAX: usize = 8 << 20;
 /// Pools; every node holds them in memory.
 pub const POOLS_MAX: usize = 1_000;
 /// Highest number of steps of one pool that run at once: they are counted whenever one of them starts.

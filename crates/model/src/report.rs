@@ -1,5 +1,6 @@
 //! What a worker is given and what it answers.
 
+use crate::limits::PROGRESS_BYTES_MAX;
 use crate::{Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -93,4 +94,24 @@ pub struct Report {
 pub struct LogLine {
     pub at: Timestamp,
     pub text: String,
+}
+
+/// How far a job says it is: so much of so much, and perhaps of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub done: u64,
+    /// Zero where nobody knows.
+    pub of: u64,
+    pub word: Option<String>,
+}
+
+impl Progress {
+    /// A word that is too long is cut.
+    pub fn new(done: u64, of: u64, word: Option<String>) -> Progress {
+        let cut = |mut word: String| {
+            word.truncate(word.floor_char_boundary(PROGRESS_BYTES_MAX));
+            word
+        };
+        Progress { done, of, word: word.map(cut).filter(|word| !word.is_empty()) }
+    }
 }

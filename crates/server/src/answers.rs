@@ -78,6 +78,8 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
         history: browse.history(id)?.iter().map(convert::event_view).collect(),
         log: browse.log(id)?.iter().map(convert::log_view).collect(),
         children: children.as_ref().map(convert::children_view),
+        // The engine knows.
+        progress: None,
     }))
 }
 

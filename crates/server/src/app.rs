@@ -2,10 +2,12 @@
 
 use crate::Site;
 use crate::access::{Keyring, Table};
+use crate::answers;
 use crate::error::ApiError;
 use crate::readers::Readers;
 use crate::seats::Seats;
-use model::Timestamp;
+use engine::EngineError;
+use model::{Progress, State, StepId, Timestamp};
 use store::Browse;
 use store::StoreError;
 
@@ -34,6 +36,18 @@ impl App {
         work: impl FnOnce(&Browse) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ApiError> {
         Ok(self.readers.read(work).await?)
+    }
+
+    /// One step with all that is known about it, and how far its job says it is.
+    pub async fn show(&self, id: StepId) -> Result<wire::StepShow, ApiError> {
+        let now = self.now();
+        let found = self.read(move |browse| answers::step(browse, id, now)).await?;
+        let mut shown = found.ok_or(ApiError::Engine(EngineError::NoStep(id)))?;
+        let session = shown.step.session.as_ref().and_then(|session| session.parse().ok());
+        let running = session.filter(|_| shown.step.state == State::Running.word());
+        let progress = running.and_then(|session| self.site.engine.progress(session, id, shown.step.attempt));
+        shown.progress = progress.map(|Progress { done, of, word }| wire::ProgressView { done, of, word });
+        Ok(shown)
     }
 
     /// Whether the file is still there and can be read, by a connection that has not seen it yet.

@@ -2,14 +2,16 @@
 
 use crate::error::ApiError;
 use engine::{Engine, EngineError, Handed, SessionHandle};
-use model::{Claim, SessionId, SessionOffer};
+use model::{Claim, Name, SessionId, SessionOffer};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 pub struct Seat {
     pub session: SessionId,
+    /// What it serves, once somebody had to know.
+    queues: OnceLock<Arc<[Name]>>,
     work: tokio::sync::Mutex<UnboundedReceiver<Handed>>,
     /// What was last given to a call; it is given again when that did not arrive.
     given: Mutex<Given>,
@@ -23,7 +25,8 @@ pub struct Given {
 
 impl Seat {
     fn new(SessionHandle { id, work }: SessionHandle) -> Seat {
-        Seat { session: id, work: tokio::sync::Mutex::new(work), given: Mutex::default() }
+        let (queues, given) = Default::default();
+        Seat { session: id, queues, work: tokio::sync::Mutex::new(work), given }
     }
 
     /// Work for someone who has received everything up to this number.
@@ -80,6 +83,15 @@ impl Seats {
         match known() {
             Some(seat) => Ok(seat),
             None => Ok(self.take(engine.join_again(session, received).await?)),
+        }
+    }
+    /// The queues of a session that sits here, if they are known.
+    pub fn queues(&self, session: SessionId) -> Option<Arc<[Name]>> {
+        locked(&self.seats).get(&session)?.queues.get().cloned()
+    }
+    pub fn note_queues(&self, session: SessionId, queues: &Arc<[Name]>) {
+        if let Some(seat) = locked(&self.seats).get(&session) {
+            seat.queues.get_or_init(|| queues.clone());
         }
     }
     pub fn leave(&self, session: SessionId) {

@@ -4,7 +4,7 @@ use crate::config::Settings;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
 use engine::{Created, Operation, Removal};
-use model::{Breaker, DispatchGroup, KeyId, NewKey, NewStep, PoolUse, Timestamp};
+use model::{Breaker, DispatchGroup, KeyId, NewKey, NewStep, PoolUse, StepId, Timestamp};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,8 +12,11 @@ use std::time::Duration;
 use store::{Clock, Retained, Retention, SystemClock};
 use wire::{
     BreakerBody, CreatedView, ForgetBody, ForgottenView, KeyBody, KeyMadeView, KeyView, OperateBody,
-    OperatedView, PoolBody, PoolView, Problem,
+    OperatedView, PoolBody, PoolView, Problem, StepShow,
 };
+
+/// How long a server is waited for that adds to what the database says.
+const SOON: Duration = Duration::from_secs(2);
 
 pub enum Door {
     Remote { url: String, http: reqwest::Client },
@@ -165,6 +168,13 @@ impl Door {
             }
         }
     }
+}
+
+/// A step as a server shows it, if that answers soon.
+pub async fn shown(settings: &Settings, url: &str, step: StepId) -> Result<StepShow> {
+    let url = format!("{}/v1/steps/{step}", url.trim_end_matches('/'));
+    let answer = client(settings, &url)?.get(&url).timeout(SOON).send().await?;
+    Ok(answer.error_for_status()?.json().await?)
 }
 
 /// Whoever asks shows the key with every call.

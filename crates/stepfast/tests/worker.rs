@@ -197,3 +197,22 @@ fn a_worker_without_a_server_says_what_is_missing() {
     let told = home.fails(4, &["worker", "--server", "http://127.0.0.1:9"]);
     assert!(told.contains("gives no work"), "{told}");
 }
+
+#[test]
+fn how_far_a_worker_is_stands_in_what_the_command_shows() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    let made = home.ok(&["steps", "create", "--action", "copy"]);
+    let (id, url) = (made.trim(), |call: &str| format!("{}/v1/worker/{call}", server.url));
+    let (_, page) = post(&url("claim"), &json!({"actions": ["copy"], "wait_ms": 5000}));
+    let beat = json!({
+        "session": page["session"], "received": page["number"], "held": [{"step": id, "attempt": 1}],
+        "progress": [{"step": id, "attempt": 1, "done": 3, "of": 8, "word": "files"}],
+    });
+    assert_eq!(post(&url("heartbeat"), &beat), (200, json!({"lease_ms": 15000, "lost": []})));
+    let shown = home.ok(&["steps", "show", id]);
+    assert!(shown.contains("\nprogress           3 of 8 files (37 %)\n"), "{shown}");
+    assert_eq!(home.json(&["steps", "show", id, "--json"])[0]["progress"]["done"], 3);
+    server.kill();
+    assert!(!home.ok(&["steps", "show", id]).contains("progress"), "it is gone with the node that knew it");
+}

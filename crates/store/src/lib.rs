@@ -16,6 +16,7 @@ mod migration;
 mod pages;
 pub mod pools;
 pub mod postgres;
+mod previous;
 mod reads;
 mod retention;
 mod rows;
@@ -40,6 +41,7 @@ pub use keys::{Change, KeyHash};
 pub use look::{GroupSeen, Look, NodeSeen};
 pub use migration::MigrationState;
 pub use pools::{Reserved, Sort};
+pub use previous::previous;
 pub use reads::{oldest_ready, open_blocks};
 
 use model::{

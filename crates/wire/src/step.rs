@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// One step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -127,6 +128,34 @@ pub struct StepShow {
     /// What its last runs said.
     pub log: Vec<LogView>,
     pub children: Option<ChildrenView>,
+    /// How far its job says it is; known to the node that its worker speaks to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressView>,
+}
+
+/// How far a job says it is, while it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressView {
+    pub done: u64,
+    /// Zero where nobody knows.
+    pub of: u64,
+    pub word: Option<String>,
+}
+
+impl fmt::Display for ProgressView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.done)?;
+        if self.of > 0 {
+            write!(f, " of {}", self.of)?;
+        }
+        if let Some(word) = &self.word {
+            write!(f, " {word}")?;
+        }
+        if self.of > 0 {
+            write!(f, " ({} %)", u128::from(self.done) * 100 / u128::from(self.of))?;
+        }
+        Ok(())
+    }
 }
 
 /// Something a job said.
@@ -147,12 +176,13 @@ impl<'de> Deserialize<'de> for StepShow {
             history: Vec<EventView>,
             log: Vec<LogView>,
             children: Option<ChildrenView>,
+            progress: Option<ProgressView>,
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let step = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        let Beside { why, attempts, history, log, children } =
+        let Beside { why, attempts, history, log, children, progress } =
             serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        Ok(StepShow { step, why, attempts, history, log, children })
+        Ok(StepShow { step, why, attempts, history, log, children, progress })
     }
 }
 
@@ -169,6 +199,15 @@ mod tests {
         "superseded_by":null,"created_at":"2027-01-15T08:00:00.000000Z","dispatched_at":null,"started_at":null,
         "completed_at":null,"duration_ms":null,"version":0,"why":["it is due later"],"attempts":[],"history":[],
         "log":[],"children":null}"#;
+
+    #[test]
+    fn progress_reads_as_far_as_it_is_known() {
+        let told =
+            |done, of, word: Option<&str>| ProgressView { done, of, word: word.map(Into::into) }.to_string();
+        assert_eq!(told(3, 8, Some("files")), "3 of 8 files (37 %)");
+        assert_eq!((told(3, 0, None), told(3, 0, Some("rows"))), ("3".into(), "3 rows".into()));
+        assert_eq!(told(u64::MAX, u64::MAX, None), format!("{0} of {0} (100 %)", u64::MAX));
+    }
 
     #[test]
     fn a_shown_step_is_flat_and_keeps_its_arguments_to_the_letter() {

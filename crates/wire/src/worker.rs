@@ -1,4 +1,4 @@
-//! What a worker in another process says and hears: claim, heartbeat, report, leave.
+//! What a worker in another process says and hears: claim, heartbeat, report, leave; and what came before.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -74,6 +74,24 @@ pub struct HeartbeatBody {
     #[serde(default)]
     pub received: u64,
     pub held: Vec<Held>,
+    /// How far what is held has come, where that is known; the last word counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub progress: Vec<ProgressItem>,
+}
+
+/// How far one run says it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgressItem {
+    pub step: String,
+    pub attempt: u32,
+    pub done: u64,
+    /// Zero, or left out, where nobody knows.
+    #[serde(default)]
+    pub of: u64,
+    /// What is counted, or done just now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -138,6 +156,21 @@ pub struct ReportAnswerView {
     pub answer: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+/// Ask what the steps before a held one answered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PreviousBody {
+    pub session: String,
+    pub step: String,
+    pub attempt: u32,
+}
+
+/// The answers of the steps that completed at the index before, oldest first; `null` for one that gave none.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PreviousView {
+    pub answers: Vec<Box<RawValue>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

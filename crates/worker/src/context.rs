@@ -1,10 +1,14 @@
 //! What a job knows of its run, and what it says on the way.
 
-use crate::job::JobResult;
+use crate::instead::throttle_for;
+use crate::job::{JobError, JobResult};
 use crate::link::Link;
 use crate::once::Asker;
 use engine::Clock;
-use model::{Claim, Failure, LogLine, LookAt, NewStep, Outcome, StepId, Success, Timestamp, limits};
+use model::{
+    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Progress, SessionId, StepId, Success, Timestamp,
+    limits,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
@@ -22,8 +26,10 @@ pub struct Context {
 
 struct Run {
     claim: Claim,
-    /// The way to the engine; a trial has none.
-    link: Option<Arc<Link>>,
+    /// The way to the engine, and the session that has the step; a trial has neither.
+    link: Option<(Arc<Link>, SessionId)>,
+    /// What came before it, in a trial.
+    previous: Vec<String>,
     cancelled: AtomicBool,
     /// Rings when it is cancelled.
     bell: Notify,
@@ -42,6 +48,9 @@ struct Said {
     /// The index of the children that were added last.
     index: u32,
     log: Log,
+    progress: Option<Progress>,
+    /// It has not been told yet.
+    is_news: bool,
 }
 
 #[derive(Default)]
@@ -52,11 +61,24 @@ struct Log {
 }
 
 impl Context {
-    pub fn new(claim: Claim, link: Option<Arc<Link>>, clock: Arc<dyn Clock>) -> Context {
+    pub fn new(claim: Claim, link: Arc<Link>, session: SessionId, clock: Arc<dyn Clock>) -> Context {
+        Context::of(claim, Some((link, session)), Vec::new(), clock)
+    }
+    /// Of a trial, which has no engine to ask.
+    pub(crate) fn alone(claim: Claim, previous: Vec<String>, clock: Arc<dyn Clock>) -> Context {
+        Context::of(claim, None, previous, clock)
+    }
+    fn of(
+        claim: Claim,
+        link: Option<(Arc<Link>, SessionId)>,
+        previous: Vec<String>,
+        clock: Arc<dyn Clock>,
+    ) -> Context {
         Context {
             run: Arc::new(Run {
                 claim,
                 link,
+                previous,
                 cancelled: AtomicBool::default(),
                 bell: Notify::default(),
                 clock,
@@ -83,6 +105,10 @@ impl Context {
     /// The time of the engine's clock.
     pub fn now(&self) -> Timestamp {
         self.run.clock.now()
+    }
+    /// Again at this instant of the engine's clock, at no cost: for a rate limit that says when it ends. One that is over is no wait.
+    pub fn throttle_until(&self, at: Timestamp) -> JobError {
+        throttle_for(at.since(self.now()))
     }
 
     /// The step was given to someone else, or is not wanted any more: whatever this run answers is not applied.
@@ -129,12 +155,24 @@ impl Context {
     {
         let claim = &self.run.claim;
         let asker = Asker {
-            link: self.run.link.as_deref(),
+            link: self.run.link.as_ref().map(|(link, _)| &**link),
             #[cfg(feature = "remote")]
             run: (claim.step, claim.attempt, self.run.asked.fetch_add(1, Ordering::Relaxed)),
             namespace: &claim.action,
         };
         asker.once(key, operation).await
+    }
+
+    /// What the steps of the same block at the index before this one answered, oldest first: what a step of a pipeline builds on. One
+    /// that completed without an answer is `null`, one that did not complete is left out. Every call asks anew.
+    pub async fn previous<T: DeserializeOwned>(&self) -> JobResult<Vec<T>> {
+        let claim = &self.run.claim;
+        let answers = match &self.run.link {
+            None => self.run.previous.clone(),
+            Some(_) if claim.place.is_none() => Vec::new(),
+            Some((link, session)) => link.previous(*session, claim.step, claim.attempt).await?,
+        };
+        Ok(answers.iter().map(|answer| serde_json::from_str(answer)).collect::<Result<_, _>>()?)
     }
 
     /// Keep a line with the step. Of one run the last 64 KiB are kept.
@@ -144,6 +182,30 @@ impl Context {
     }
     pub fn take_log(&self) -> Vec<LogLine> {
         std::mem::take(&mut self.said().log).whole()
+    }
+
+    /// Say how far the job is: so much of so much, or of 0 where nobody knows. People see the last word while the step runs; it is told
+    /// at most once a second, kept in memory by the node that the worker speaks to, and gone with the run or with that node.
+    pub fn progress(&self, done: u64, of: u64) {
+        self.is_at(Progress::new(done, of, None));
+    }
+    /// The same, with a word about what is counted or done just now.
+    pub fn progress_in(&self, done: u64, of: u64, word: impl Into<String>) {
+        self.is_at(Progress::new(done, of, Some(word.into())));
+    }
+    fn is_at(&self, progress: Progress) {
+        let mut said = self.said();
+        said.is_news = said.progress.as_ref() != Some(&progress) || said.is_news;
+        said.progress = Some(progress);
+    }
+    pub(crate) fn has_news(&self) -> bool {
+        self.said().is_news
+    }
+    /// The last word, which is told now.
+    pub(crate) fn tell_progress(&self) -> Option<Progress> {
+        let mut said = self.said();
+        said.is_news = false;
+        said.progress.clone()
     }
 
     /// The outcome of a run whose work is done and must be looked at again. Children begin when a step has done its work, so they

@@ -1,14 +1,14 @@
-//! Execute-once for a worker in another process: begin, renew, complete and fail over HTTP.
+//! What a job asks on the way, for a worker in another process: execute-once, and what came before, over HTTP.
 
 use crate::job::{JobError, JobResult};
 use crate::remote::{Refusal, Remote};
-use model::{OwnerToken, limits};
+use model::{OwnerToken, SessionId, StepId, limits};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use std::pin::pin;
 use std::time::Duration;
-use wire::{BeginBody, BegunView, CompleteBody, FailBody, RenewBody};
+use wire::{BeginBody, BegunView, CompleteBody, FailBody, PreviousBody, PreviousView, RenewBody};
 
 /// How often the right to do it is renewed; it lasts 60 seconds.
 const RENEW_EVERY: Duration = Duration::from_secs(15);
@@ -64,6 +64,17 @@ where
             Err(error)
         }
     }
+}
+
+pub async fn previous(
+    remote: &Remote,
+    session: SessionId,
+    step: StepId,
+    attempt: u32,
+) -> JobResult<Vec<String>> {
+    let body = PreviousBody { session: session.to_string(), step: step.to_string(), attempt };
+    let told: PreviousView = until_told(|| remote.call("/v1/worker/previous", &body)).await?;
+    Ok(told.answers.iter().map(|answer| answer.get().to_string()).collect())
 }
 
 /// Run it while the right to is kept.

@@ -4,6 +4,7 @@
 //!        on its way, or waiting to be sent again is therefore as much held as a job that runs.
 
 use crate::Context;
+use engine::Told;
 use model::{Report, StepId};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -77,6 +78,21 @@ impl Held {
     /// What a heartbeat says.
     pub fn named(&self) -> Vec<(StepId, u32)> {
         self.attempts.iter().map(|(step, (attempt, _))| (*step, *attempt)).collect()
+    }
+    fn running(&self) -> impl Iterator<Item = (StepId, u32, &Context)> {
+        self.attempts
+            .iter()
+            .filter_map(|(step, (attempt, job))| job.as_ref().map(|job| (*step, *attempt, &job.context)))
+    }
+    /// Some job has said how far it is, and nobody was told.
+    pub fn has_news(&self) -> bool {
+        self.running().any(|(_, _, context)| context.has_news())
+    }
+    /// How far the jobs that run say they are.
+    pub fn progress(&self) -> Vec<Told> {
+        self.running()
+            .filter_map(|(step, attempt, context)| Some((step, attempt, context.tell_progress()?)))
+            .collect()
     }
     pub fn is_empty(&self) -> bool {
         self.attempts.is_empty()

@@ -23,7 +23,7 @@ pub use context::Context;
 pub use instead::{end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for};
 pub use job::{Job, JobError, JobResult, Registry};
 pub use link::Link;
-pub use model::{Claim, Failure, LookAt, NewStep, Outcome, Success};
+pub use model::{Claim, Failure, LookAt, NewStep, Outcome, Progress, Success, Timestamp};
 #[cfg(feature = "remote")]
 pub use remote::Remote;
 pub use runner::{Runner, RunnerConfig};

@@ -1,8 +1,11 @@
 //! The way from a runner to the engine: in this process, or over HTTP.
 
 #[cfg(feature = "remote")]
+use crate::far;
+use crate::job::JobResult;
+#[cfg(feature = "remote")]
 use crate::remote::Remote;
-use engine::{Engine, EngineError, ReportAnswer, SessionHandle};
+use engine::{Engine, EngineError, ReportAnswer, SessionHandle, Told};
 use model::{Report, SessionId, SessionOffer, StepId};
 
 #[derive(Clone)]
@@ -47,11 +50,27 @@ impl Link {
         session: SessionId,
         received: u64,
         held: Vec<(StepId, u32)>,
+        progress: Vec<Told>,
     ) -> Result<Vec<(StepId, u32)>> {
         match self {
-            Link::Engine(engine) => engine.heartbeat(session, received, held).await,
+            Link::Engine(engine) => {
+                engine.note_progress(session, &held, progress);
+                engine.heartbeat(session, received, held).await
+            }
             #[cfg(feature = "remote")]
-            Link::Remote(remote) => remote.heartbeat(session, received, held).await,
+            Link::Remote(remote) => remote.heartbeat(session, received, held, progress).await,
+        }
+    }
+    /// What the steps before a held one answered.
+    #[cfg_attr(
+        not(feature = "remote"),
+        expect(unused_variables, reason = "a run in this process has its step until it is told otherwise")
+    )]
+    pub async fn previous(&self, session: SessionId, step: StepId, attempt: u32) -> JobResult<Vec<String>> {
+        match self {
+            Link::Engine(engine) => Ok(engine.previous(step).await?),
+            #[cfg(feature = "remote")]
+            Link::Remote(remote) => far::previous(remote, session, step, attempt).await,
         }
     }
     pub async fn pause_session(&self, session: SessionId) -> Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! Why    a server that is away for a minute loses nothing: every call says so, and whoever called decides whether to ask again.
 
-use engine::{EngineError, Handed, ReportAnswer, SessionHandle, StoreError};
+use engine::{EngineError, Handed, ReportAnswer, SessionHandle, StoreError, Told};
 use model::{Claim, Failure, Fault, Look, NewStep, Outcome, Place, Report, SessionId, SessionOffer, StepId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,8 +11,8 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use wire::{
-    ClaimBody, ClaimView, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, Problem, ReportBody,
-    ReportItem, ReportedView,
+    ClaimBody, ClaimView, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, Problem, ProgressItem,
+    ReportBody, ReportItem, ReportedView,
 };
 
 /// How long one call waits for work.
@@ -218,9 +218,11 @@ impl Remote {
         session: SessionId,
         received: u64,
         held: Vec<(StepId, u32)>,
+        progress: Vec<Told>,
     ) -> Result<Vec<(StepId, u32)>> {
         let held = held.into_iter().map(|(step, attempt)| Held { step: step.to_string(), attempt }).collect();
-        let body = HeartbeatBody { session: session.to_string(), received, held };
+        let progress = progress.into_iter().map(progress_item).collect();
+        let body = HeartbeatBody { session: session.to_string(), received, held, progress };
         let told: HeartbeatView = self.post("heartbeat", &body).await?;
         Ok(told.lost.into_iter().filter_map(|held| Some((held.step.parse().ok()?, held.attempt))).collect())
     }
@@ -230,6 +232,11 @@ impl Remote {
             self.post("leave", &LeaveBody { session: session.to_string(), give_back }).await?;
         Ok(())
     }
+}
+
+fn progress_item((step, attempt, progress): Told) -> ProgressItem {
+    let model::Progress { done, of, word } = progress;
+    ProgressItem { step: step.to_string(), attempt, done, of, word }
 }
 
 fn away(problem: &dyn std::error::Error) -> Refusal {

@@ -18,10 +18,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 use tracing::{debug, error, warn};
 
 /// How often a session says that it lives.
 const BEAT_EVERY: Duration = Duration::from_secs(4);
+/// How often jobs are asked whether they have said how far they are.
+const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Wait before a report that was not stored is sent again.
 const SEND_AGAIN: Duration = Duration::from_millis(200);
 /// Reports on their way at once; while they sync, others gather into the next.
@@ -129,6 +132,8 @@ impl Desk {
 
     async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) {
         let mut beat = tokio::time::interval(BEAT_EVERY);
+        let mut ask = tokio::time::interval(ASK_EVERY);
+        ask.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut finished = Vec::with_capacity(REPORTS_AT_ONCE);
         loop {
             tokio::select! {
@@ -149,6 +154,9 @@ impl Desk {
                     }
                 }
                 _ = beat.tick() => self.beat().await,
+                _ = ask.tick() => if self.held.has_news() {
+                    self.beat().await;
+                },
             }
         }
     }
@@ -159,7 +167,7 @@ impl Desk {
         }
         debug!(target: "worker", "effect step={} attempt={}", claim.step, claim.attempt);
         let (session, step, attempt, done) = (self.session.id, claim.step, claim.attempt, self.done.clone());
-        let context = Context::new(claim, Some(self.link.clone()), self.clock.clone());
+        let context = Context::new(claim, self.link.clone(), session, self.clock.clone());
         let (registry, mine) = (self.registry.clone(), context.clone());
         let task = tokio::spawn(async move {
             let outcome = run(&registry, mine.clone()).await;
@@ -231,7 +239,8 @@ impl Desk {
     }
 
     async fn beat(&mut self) {
-        match self.link.heartbeat(self.session.id, self.received, self.held.named()).await {
+        let (held, progress) = (self.held.named(), self.held.progress());
+        match self.link.heartbeat(self.session.id, self.received, held, progress).await {
             Ok(revoked) => revoked.into_iter().for_each(|(step, attempt)| self.held.revoke(step, attempt)),
             Err(EngineError::NoSession) => self.join_again().await,
             Err(problem) => warn!(target: "worker", %problem, "a heartbeat was not taken"),

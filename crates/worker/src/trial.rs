@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::job::Registry;
 use engine::Clock;
-use model::{Claim, LogLine, Look, LookAt, NewStep, Outcome, StepId, Timestamp};
+use model::{Claim, LogLine, Look, LookAt, NewStep, Outcome, Progress, StepId, Timestamp};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,6 +22,7 @@ use std::time::Duration;
 /// ```
 pub struct Trial {
     claim: Claim,
+    previous: Vec<String>,
     clock: Arc<Hands>,
     cancelled: bool,
 }
@@ -31,6 +32,8 @@ pub struct Trial {
 pub struct Tried {
     pub outcome: Outcome,
     pub log: Vec<LogLine>,
+    /// How far it last said it was.
+    pub progress: Option<Progress>,
 }
 
 impl Tried {
@@ -72,7 +75,7 @@ impl Trial {
             place: None,
             look: None,
         };
-        Trial { claim, clock: Arc::default(), cancelled: false }
+        Trial { claim, previous: Vec::new(), clock: Arc::default(), cancelled: false }
     }
     pub fn arguments(mut self, arguments: &impl Serialize) -> Trial {
         self.claim.arguments = serde_json::to_string(arguments).unwrap_or_default().into();
@@ -90,6 +93,12 @@ impl Trial {
         self.claim.look = Some(Look { at, response });
         self
     }
+    /// What the steps at the index before it answered.
+    pub fn previous(mut self, answers: impl IntoIterator<Item: Serialize>) -> Trial {
+        let text = |answer| serde_json::to_string(&answer).unwrap_or_default();
+        self.previous = answers.into_iter().map(text).collect();
+        self
+    }
     /// So long after the beginning of time.
     pub fn at(self, time: Duration) -> Trial {
         self.clock.0.store(time.as_micros() as i64, Ordering::Relaxed);
@@ -101,11 +110,11 @@ impl Trial {
     }
     /// Run it as a worker would, panics included.
     pub async fn run(self, jobs: &Registry) -> Tried {
-        let context = Context::new(self.claim, None, self.clock);
+        let context = Context::alone(self.claim, self.previous, self.clock);
         if self.cancelled {
             context.cancel();
         }
         let outcome = crate::runner::run(jobs, context.clone()).await;
-        Tried { outcome, log: context.take_log() }
+        Tried { outcome, log: context.take_log(), progress: context.tell_progress() }
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 use stepfast_worker::{
-    Context, Failure, Job, JobError, JobResult, LookAt, NewStep, Outcome, Registry, Trial, Tried, end, fail,
-    fail_quietly, resolved, retry_after, skip, stop, throttle_for,
+    Context, Failure, Job, JobError, JobResult, LookAt, NewStep, Outcome, Progress, Registry, Timestamp,
+    Trial, Tried, end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for,
 };
 
 /// Says yes to everything but what its script names, and writes down what it was asked.
@@ -279,6 +279,18 @@ async fn whatever_a_job_asks_for_instead_is_what_its_step_does() {
 }
 
 #[tokio::test]
+async fn a_throttle_until_an_instant_is_as_long_as_the_engines_clock_says() {
+    for (until, wait) in [(100, 60), (40, 0), (7, 0)] {
+        let mut jobs = Registry::new();
+        jobs.job("waits", move |context: Context, ()| async move {
+            Err::<(), _>(context.throttle_until(Timestamp(until * 1_000_000)))
+        });
+        let tried = Trial::of("waits").at(Duration::from_secs(40)).run(&jobs).await;
+        assert_eq!(tried.outcome, Outcome::Throttle { after: Duration::from_secs(wait) });
+    }
+}
+
+#[tokio::test]
 async fn a_closure_is_retried_as_long_as_attempts_last_and_a_panic_is_too() {
     let mut jobs = Registry::new();
     jobs.job("errs", |_, ()| async { Err::<(), _>(anyhow::anyhow!("no")) });
@@ -311,6 +323,35 @@ async fn a_cancelled_run_knows_it() {
         Ok(context.is_cancelled())
     });
     assert_eq!(Trial::of("waits").cancelled().run(&jobs).await.response(), Some("true"));
+}
+
+#[tokio::test]
+async fn of_what_a_job_says_about_its_progress_the_last_word_counts() {
+    let mut jobs = Registry::new();
+    jobs.job("counts", |context: Context, words: Vec<String>| async move {
+        context.progress(1, 4);
+        words.into_iter().for_each(|word| context.progress_in(2, 4, word));
+        Ok(())
+    });
+    let progress = async |words: &[&str]| Trial::of("counts").arguments(&words).run(&jobs).await.progress;
+    assert_eq!(progress(&[]).await, Some(Progress::new(1, 4, None)));
+    assert_eq!(progress(&["files", "rows"]).await, Some(Progress::new(2, 4, Some("rows".into()))));
+    let word = progress(&[&"é".repeat(150)]).await.unwrap().word.unwrap();
+    assert_eq!((word.len(), word.chars().count()), (200, 100), "a long word is cut");
+    jobs.job("silent", |_, ()| async { Ok(()) });
+    assert_eq!(Trial::of("silent").run(&jobs).await.progress, None);
+}
+
+#[tokio::test]
+async fn a_trial_is_given_what_came_before() {
+    let mut jobs = Registry::new();
+    jobs.job("sum", |context: Context, ()| async move {
+        Ok(context.previous::<u32>().await?.into_iter().sum::<u32>())
+    });
+    assert_eq!(Trial::of("sum").previous([3, 4]).run(&jobs).await.response(), Some("7"));
+    assert_eq!(Trial::of("sum").run(&jobs).await.response(), Some("0"));
+    let strange = Trial::of("sum").previous(["three"]).run(&jobs).await.outcome;
+    assert!(matches!(strange, Outcome::Retry { failure: Some(f), .. } if f.message.contains("invalid type")));
 }
 
 #[tokio::test]

@@ -87,6 +87,20 @@ impl Caller {
             outside.map(|(i, queue)| fault(key, format!("queues[{i}]"), Some(queue))).collect();
         if faults.is_empty() { Ok(()) } else { Err(ApiError::OutOfScope(faults)) }
     }
+
+    pub fn has_scope(&self) -> bool {
+        self.key().is_some_and(|key| !key.scope.is_empty())
+    }
+
+    /// A key with a scope speaks for sessions of its own queues alone.
+    pub fn covers_session(&self, queues: &[Name]) -> Result<(), ApiError> {
+        let Some(key) = self.key() else { return Ok(()) };
+        let outside = queues.iter().filter(|queue| !key.covers(queue));
+        let fix = || format!("claim without `session` for one that serves {}", key.scope.join(", "));
+        let faults: Vec<Fault> =
+            outside.map(|queue| Fault { fix: fix(), ..fault(key, "session".into(), Some(queue)) }).collect();
+        if faults.is_empty() { Ok(()) } else { Err(ApiError::OutOfScope(faults)) }
+    }
 }
 
 /// Faults of one step and of all below it; more than a few help nobody.
@@ -176,6 +190,8 @@ mod tests {
         let free = caller(Role::Operator, &[]);
         assert!(free.covers_steps(&[step(None, vec![])], &known).is_ok());
         assert_eq!(fields(scoped.covers_queues(["slow", "default"])), ["queues[1]"]);
+        assert_eq!(fields(scoped.covers_session(&known)), ["session"]);
+        assert!(scoped.covers_session(&known[1..]).is_ok() && free.covers_session(&known).is_ok());
         assert!(free.covers_queues(["default"]).is_ok() && Caller::Loopback.covers_queues(["x"]).is_ok());
     }
 

@@ -42,6 +42,7 @@ pub fn routes() -> Routes {
         .at("/v1/worker/heartbeat", [post(Work, worker::heartbeat)])
         .at("/v1/worker/report", [post(Work, worker::report)])
         .at("/v1/worker/leave", [post(Work, worker::leave)])
+        .at("/v1/worker/previous", [post(Work, worker::previous)])
         .at("/v1/executions", [get(View, executions::list)])
         .at("/v1/executions/begin", [post(Work, executions::begin)])
         .at("/v1/executions/complete", [post(Work, executions::complete)])

@@ -9,7 +9,6 @@ use crate::extract::{Params, Posted, ThisStep, page_size};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::EngineError;
 use model::NewStep;
 use serde::Deserialize;
 use std::fmt::Display;
@@ -107,7 +106,5 @@ pub async fn show(
     State(app): State<Arc<App>>,
     ThisStep(id): ThisStep,
 ) -> Result<Json<wire::StepShow>, ApiError> {
-    let now = app.now();
-    let found = app.read(move |browse| answers::step(browse, id, now)).await?;
-    found.map(Json).ok_or(ApiError::Engine(EngineError::NoStep(id)))
+    app.show(id).await.map(Json)
 }

@@ -1,4 +1,4 @@
-//! Workers in other processes: claim, heartbeat, report, leave.
+//! Workers in other processes: claim, heartbeat, report, leave, and what came before a step.
 
 use crate::access::Caller;
 use crate::app::App;
@@ -7,13 +7,13 @@ use crate::error::ApiError;
 use crate::extract::Posted;
 use axum::Json;
 use axum::extract::State;
-use engine::{EngineError, ReportAnswer};
-use model::{Outcome, Report, SessionId, SessionOffer, limits};
+use engine::{EngineError, ReportAnswer, Told};
+use model::{Name, Outcome, Report, SessionId, SessionOffer, StepId, limits};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{
-    ClaimBody, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, ReportAnswerView, ReportBody,
-    ReportedView,
+    ClaimBody, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, PreviousBody, PreviousView,
+    ReportAnswerView, ReportBody, ReportedView,
 };
 
 /// The longest a call waits for work: shorter than a lease, so that a caller who waits has been heard of.
@@ -27,10 +27,26 @@ fn lease_ms() -> u64 {
     limits::SESSION_LEASE.as_millis() as u64
 }
 
-fn session(text: &str) -> Result<SessionId, ApiError> {
-    text.parse().map_err(|_| {
+/// The session that a call is about, if its caller may speak for it.
+async fn session(app: &App, caller: &Caller, text: &str) -> Result<SessionId, ApiError> {
+    let session = text.parse().map_err(|_| {
         ApiError::fault("session", format!("`{text}` is not a session"), "send what `claim` gave")
-    })
+    })?;
+    if caller.has_scope() {
+        caller.covers_session(&queues(app, session).await?)?;
+    }
+    Ok(session)
+}
+
+/// What a session serves never changes, so it is looked up once.
+async fn queues(app: &App, session: SessionId) -> Result<Arc<[Name]>, ApiError> {
+    if let Some(known) = app.seats.queues(session) {
+        return Ok(known);
+    }
+    let row = app.read(move |browse| browse.session(session)).await?.ok_or(EngineError::NoSession)?;
+    let queues = row.offer.queues.into();
+    app.seats.note_queues(session, &queues);
+    Ok(queues)
 }
 
 pub async fn claim(
@@ -40,12 +56,15 @@ pub async fn claim(
 ) -> Result<Json<ClaimedPage>, ApiError> {
     let engine = &app.site.engine;
     let seat = match &body.session {
-        Some(text) => app.seats.find(engine, session(text)?, body.received).await?,
+        Some(text) => {
+            let session = session(&app, &caller, text).await?;
+            app.seats.find(engine, session, body.received).await?
+        }
         None => app.seats.join(engine, offer(&app, &caller, &body)?).await?,
     };
     let mut lost = Vec::new();
     if let Some(named) = &body.held {
-        lost = beat(&app, seat.session, body.received, named).await?;
+        lost = beat(&app, seat.session, body.received, held(named)?, Vec::new()).await?;
     }
     let wait = Duration::from_millis(body.wait_ms.unwrap_or(0)).min(WAIT_MAX);
     let given = match seat.next(body.received, wait).await {
@@ -102,8 +121,15 @@ fn offer(app: &App, caller: &Caller, body: &ClaimBody) -> Result<SessionOffer, A
     })
 }
 
-async fn beat(app: &App, session: SessionId, received: u64, named: &[Held]) -> Result<Vec<Held>, ApiError> {
-    let answer = app.site.engine.heartbeat(session, received, held(named)?).await;
+async fn beat(
+    app: &App,
+    session: SessionId,
+    received: u64,
+    held: Vec<(StepId, u32)>,
+    progress: Vec<Told>,
+) -> Result<Vec<Held>, ApiError> {
+    app.site.engine.note_progress(session, &held, progress);
+    let answer = app.site.engine.heartbeat(session, received, held).await;
     if let Err(EngineError::NoSession) = answer {
         app.seats.leave(session);
     }
@@ -112,10 +138,13 @@ async fn beat(app: &App, session: SessionId, received: u64, named: &[Held]) -> R
 
 pub async fn heartbeat(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<HeartbeatBody>,
 ) -> Result<Json<HeartbeatView>, ApiError> {
-    let seat = app.seats.find(&app.site.engine, session(&body.session)?, body.received).await?;
-    let lost = beat(&app, seat.session, body.received, &body.held).await?;
+    let session = session(&app, &caller, &body.session).await?;
+    let seat = app.seats.find(&app.site.engine, session, body.received).await?;
+    let (held, progress) = (held(&body.held)?, convert::progress(body.progress)?);
+    let lost = beat(&app, seat.session, body.received, held, progress).await?;
     Ok(Json(HeartbeatView { lease_ms: lease_ms(), lost }))
 }
 
@@ -124,7 +153,7 @@ pub async fn report(
     caller: Caller,
     Posted(body): Posted<ReportBody>,
 ) -> Result<Json<ReportedView>, ApiError> {
-    let session = session(&body.session)?;
+    let session = session(&app, &caller, &body.session).await?;
     if body.reports.len() > REPORTS_MAX {
         let problem = format!("has {} items", body.reports.len());
         return Err(ApiError::fault("reports", problem, format!("send at most {REPORTS_MAX} at once")));
@@ -164,9 +193,10 @@ fn may(caller: &Caller, app: &App, report: Report) -> Result<Report, String> {
 
 pub async fn leave(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<LeaveBody>,
 ) -> Result<Json<HeartbeatView>, ApiError> {
-    let session = session(&body.session)?;
+    let session = session(&app, &caller, &body.session).await?;
     if body.give_back {
         // One that has not come back since the server was started does so to leave.
         app.seats.find(&app.site.engine, session, u64::MAX).await?;
@@ -176,4 +206,23 @@ pub async fn leave(
         app.site.engine.pause_session(session).await?;
     }
     Ok(Json(HeartbeatView { lease_ms: lease_ms(), lost: Vec::new() }))
+}
+
+/// For a step that the session holds, and for nobody else.
+pub async fn previous(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Posted(body): Posted<PreviousBody>,
+) -> Result<Json<PreviousView>, ApiError> {
+    let (session, attempt) = (session(&app, &caller, &body.session).await?, body.attempt);
+    let step = convert::step(&body.step, "step")?;
+    let found = app.read(move |browse| {
+        let row = browse.step(step)?.map(|row| row.step);
+        let is_held = row.is_some_and(|s| s.is_held() && s.session == Some(session) && s.attempt == attempt);
+        if is_held { browse.previous(step).map(Some) } else { Ok(None) }
+    });
+    let not_held =
+        || ApiError::Conflict(format!("the session does not hold attempt {attempt} of step {step}"));
+    let answers = found.await?.ok_or_else(not_held)?.ok_or_else(|| EngineError::too_much_before(step))?;
+    Ok(Json(convert::previous_view(&answers)))
 }

@@ -2,13 +2,15 @@
 
 use super::raw;
 use crate::error::ApiError;
+use engine::Told;
 use model::{
-    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Report, SessionId, StepId, Success, Timestamp,
+    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Progress, Report, SessionId, StepId, Success,
+    Timestamp,
 };
 use serde_json::value::RawValue;
 use std::str::FromStr;
 use std::time::Duration;
-use wire::{ClaimView, Held, LookView, ReportItem};
+use wire::{ClaimView, Held, LookView, PreviousView, ProgressItem, ReportItem};
 
 pub fn claim_view(claim: Claim) -> ClaimView {
     ClaimView {
@@ -27,20 +29,29 @@ pub fn claim_view(claim: Claim) -> ClaimView {
     }
 }
 
+pub fn step(text: &str, field: &str) -> Result<StepId, ApiError> {
+    let strange = |_| ApiError::fault(field, format!("`{text}` is not a step id"), "send it as claimed");
+    text.parse().map_err(strange)
+}
+
 pub fn held(named: &[Held]) -> Result<Vec<(StepId, u32)>, ApiError> {
-    let pair = |held: &Held| match held.step.parse() {
-        Ok(step) => Ok((step, held.attempt)),
-        Err(_) => Err(ApiError::fault(
-            "held.step",
-            format!("`{}` is not a step id", held.step),
-            "send it as claimed",
-        )),
-    };
-    named.iter().map(pair).collect()
+    named.iter().map(|held| Ok((step(&held.step, "held.step")?, held.attempt))).collect()
 }
 
 pub fn held_views(pairs: Vec<(StepId, u32)>) -> Vec<Held> {
     pairs.into_iter().map(|(step, attempt)| Held { step: step.to_string(), attempt }).collect()
+}
+
+pub fn previous_view(answers: &[String]) -> PreviousView {
+    PreviousView { answers: answers.iter().map(|text| raw(text)).collect() }
+}
+
+pub fn progress(items: Vec<ProgressItem>) -> Result<Vec<Told>, ApiError> {
+    let told = |item: ProgressItem| {
+        let progress = Progress::new(item.done, item.of, item.word);
+        Ok((step(&item.step, "progress.step")?, item.attempt, progress))
+    };
+    items.into_iter().map(told).collect()
 }
 
 /// One item of a report, or what is wrong with it.

@@ -1,21 +1,17 @@
 //! One step: what it is, why it is not moving, and what happened to it.
 
 use super::layout::{Frame, page as framed, tone};
-use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::ThisStep;
 use crate::words::clock;
 use axum::extract::State;
-use engine::EngineError;
 use maud::{Markup, html};
 use std::sync::Arc;
 use wire::{AttemptView, ChildrenView, EventView, LogView, StepShow, StepView};
 
 pub async fn page(State(app): State<Arc<App>>, ThisStep(id): ThisStep) -> Result<Markup, ApiError> {
-    let now = app.now();
-    let found = app.read(move |browse| answers::step(browse, id, now)).await?;
-    let shown = found.ok_or(ApiError::Engine(EngineError::NoStep(id)))?;
+    let shown = app.show(id).await?;
     let frame = Frame {
         title: &shown.step.action,
         version: app.site.version,
@@ -32,6 +28,9 @@ pub fn render(shown: &StepShow) -> Markup {
         h1 { (step.action) " " span.state.(tone(&step.state)) { (step.state.replace('_', " ")) } }
         @if let Some(label) = &step.label { p.label { (label) } }
         p.aside.mono.id { (step.id) }
+        @if let Some(progress) = &shown.progress {
+            section aria-label="Progress" { h2 { "Progress" } p { (progress) } }
+        }
         @if !shown.why.is_empty() {
             section aria-label="Why it is not moving" {
                 h2 { @if step.state == "running" { "What it waits for" } @else { "Why it is not running" } }

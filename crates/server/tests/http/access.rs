@@ -30,6 +30,7 @@ const EXPECTED: &str = "
     POST /v1/worker/heartbeat        work
     POST /v1/worker/report           work
     POST /v1/worker/leave            work
+    POST /v1/worker/previous         work
     GET  /v1/executions              view
     POST /v1/executions/begin        work
     POST /v1/executions/complete     work
@@ -257,8 +258,9 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/worker/claim".into(), json!({"actions": ["ghost"]}), vec![""]),
         (
             "/v1/worker/heartbeat".into(),
-            json!({"session": made[0], "held": [{"step": made[0], "attempt": 1}]}),
-            vec!["", "/held/0"],
+            json!({"session": made[0], "held": [{"step": made[0], "attempt": 1}],
+                   "progress": [{"step": made[0], "attempt": 1, "done": 1}]}),
+            vec!["", "/held/0", "/progress/0"],
         ),
         ("/v1/worker/report".into(), json!({"session": made[0], "reports": []}), vec![""]),
         ("/v1/executions/begin".into(), json!({"namespace": "n", "key": "k"}), vec![""]),
@@ -271,9 +273,10 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/executions/renew".into(), json!({"namespace": "n", "key": "k", "owner": made[0]}), vec![""]),
         ("/v1/executions/forget".into(), json!({}), vec![""]),
         ("/v1/worker/leave".into(), json!({"session": made[0]}), vec![""]),
+        ("/v1/worker/previous".into(), json!({"session": made[0], "step": made[0], "attempt": 1}), vec![""]),
     ];
     let posts = server::routes().iter().filter(|r| r.method == Method::POST && r.body == Takes::Json).count();
-    assert_eq!(posts, 18, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 19, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

@@ -1,11 +1,15 @@
 //! The worker protocol as a worker in another process speaks it.
 
-use crate::place::{Answer, Place};
+use crate::place::{Answer, Place, ask, peer};
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use worker::{Context, Registry, Remote, Runner, RunnerConfig, retry_after};
+use stepfast_server as server;
+use worker::{Context, Link, Registry, Remote, Runner, RunnerConfig, retry_after, skip};
 
 async fn call(place: &Place, call: &str, body: Value) -> Answer {
     place.post(&format!("/v1/worker/{call}"), body.to_string()).await
@@ -169,6 +173,64 @@ async fn a_worker_that_says_nonsense_is_told_what_to_say() {
     place.close().await;
 }
 
+/// As a worker that shows this key.
+async fn keyed(router: &Router, key: &str, call: &str, body: Value) -> Answer {
+    let request = Request::post(format!("/v1/worker/{call}"))
+        .header("host", "localhost:7837")
+        .header("content-type", "application/json")
+        .header("authorization", format!("Bearer {key}"))
+        .extension(peer("127.0.0.1:40000"));
+    ask(router, request.body(Body::from(body.to_string())).unwrap()).await
+}
+
+/// A key for one queue could beat, report and leave for the sessions of others.
+#[tokio::test]
+async fn a_key_with_a_scope_speaks_only_for_sessions_of_its_queues() {
+    let place = Place::open();
+    let body = r#"{"name": "x", "role": "worker", "scope": ["priority"]}"#;
+    let key = place.post("/v1/keys", body).await.ok()["key"].as_str().unwrap().to_string();
+    let made = place
+        .create(r#"[{"action": "work"}, {"action": "work", "queue": "priority", "priority": "high"}]"#)
+        .await;
+    let offer = json!({"queues": ["default"], "actions": ["work"], "wait_ms": 5000});
+    let others = call(&place, "claim", offer).await.ok();
+    assert_eq!(others["claims"][0]["step"], made[0].as_str());
+    let (theirs, held) = (&others["session"], json!([{"step": made[0], "attempt": 1}]));
+    let done = |step: &str| json!([{"step": step, "attempt": 1, "outcome": "complete"}]);
+    let calls = [
+        ("claim", json!({"session": theirs, "received": 1})),
+        ("heartbeat", json!({"session": theirs, "received": 1, "held": []})),
+        ("report", json!({"session": theirs, "reports": done(&made[0])})),
+        ("leave", json!({"session": theirs})),
+        ("previous", json!({"session": theirs, "step": made[0], "attempt": 1})),
+        ("leave", json!({"session": theirs, "give_back": true})),
+    ];
+    // Also by a server that has not seen the session.
+    let elsewhere = server::router(place.site());
+    for ((call, body), router) in calls.iter().flat_map(|c| [(c, &place.router), (c, &elsewhere)]) {
+        let refused = keyed(router, &key, call, body.clone()).await.refused(403, "forbidden");
+        let fault = &refused["faults"][0];
+        assert_eq!(fault["field"], "session", "{call}");
+        assert_eq!(fault["problem"], "queue `default` is outside of the scope of this key");
+    }
+    let beat = json!({"session": theirs, "received": 1, "held": held});
+    assert_eq!(call(&place, "heartbeat", beat).await.ok()["lost"], json!([]));
+    assert_eq!(place.step(&made[0]).await["state"], "running");
+    let mine = keyed(&place.router, &key, "claim", json!({"actions": ["work"], "wait_ms": 5000})).await.ok();
+    assert_eq!(mine["claims"][0]["step"], made[1].as_str());
+    let session = &mine["session"];
+    for router in [&place.router, &elsewhere] {
+        let held = json!([{"step": made[1], "attempt": 1}]);
+        let beat = json!({"session": session, "received": 1, "held": held});
+        assert_eq!(keyed(router, &key, "heartbeat", beat).await.ok()["lost"], json!([]));
+    }
+    let report = json!({"session": session, "reports": done(&made[1])});
+    let reported = keyed(&elsewhere, &key, "report", report).await.ok();
+    assert_eq!(reported["answers"][0]["answer"], "applied");
+    keyed(&elsewhere, &key, "leave", json!({"session": session, "give_back": true})).await.ok();
+    place.close().await;
+}
+
 /// In process and over HTTP alike: the second run of the job gets what the first one did.
 #[tokio::test]
 async fn what_a_job_does_once_is_done_once_however_often_it_runs() {
@@ -214,5 +276,95 @@ async fn what_a_job_does_once_is_done_once_however_often_it_runs() {
         );
         runner.stop(Duration::from_secs(5)).await;
     }
+    place.close().await;
+}
+
+/// In process and over HTTP alike: people see the last word while the job runs, and none when it has ended.
+#[tokio::test]
+async fn how_far_a_job_is_can_be_seen_while_it_runs() {
+    let mut place = Place::open();
+    let url = place.listen().await;
+    for (action, link) in
+        [("near", Link::from(place.engine.clone())), ("far", Remote::new(&url, None).unwrap().into())]
+    {
+        let (go, gone) = tokio::sync::watch::channel(false);
+        let mut jobs = Registry::new();
+        jobs.job(action, move |context: Context, ()| {
+            let mut gone = gone.clone();
+            async move {
+                context.progress(1, 8);
+                context.progress_in(3, 8, "files");
+                gone.wait_for(|go| *go).await?;
+                Ok(())
+            }
+        });
+        let runner = Runner::start(link, jobs, RunnerConfig::default()).await.unwrap();
+        let ids = place.create(&format!("[{{\"action\": \"{action}\"}}]")).await;
+        let step = place.until(&format!("/v1/steps/{}", ids[0]), |step| !step["progress"].is_null()).await;
+        assert_eq!(step["progress"], json!({"done": 3, "of": 8, "word": "files"}));
+        let page = place.get(&format!("/step-dispatcher/steps/{}", ids[0])).await;
+        assert!(page.text().contains("3 of 8 files (37 %)"), "{}", page.text());
+        go.send(true).unwrap();
+        let step = place.until_state(&ids[0], "completed").await;
+        assert_eq!(step["progress"], Value::Null, "what has ended is not on its way");
+        runner.stop(Duration::from_secs(5)).await;
+    }
+    place.close().await;
+}
+
+/// In process and over HTTP alike: a step is told what those before it answered, and nothing of what did not complete.
+#[tokio::test]
+async fn a_job_builds_on_what_the_steps_before_it_answered() {
+    let mut place = Place::open();
+    let url = place.listen().await;
+    for (queue, link) in
+        [("default", Link::from(place.engine.clone())), ("priority", Remote::new(&url, None).unwrap().into())]
+    {
+        let mut jobs = Registry::new();
+        jobs.job("double", |_, n: u32| async move { Ok(2 * n) });
+        jobs.job("skips", |_, ()| async { Err::<(), _>(skip("not needed")) });
+        jobs.job("quiet", |_, ()| async { Ok(()) });
+        jobs.job("tells", |context: Context, ()| async move { context.previous::<Option<u32>>().await });
+        let config = RunnerConfig { queues: vec![queue.into()], ..RunnerConfig::default() };
+        let runner = Runner::start(link, jobs, config).await.unwrap();
+        let step = |action: &str, index: u32, arguments: Value| json!({"action": action, "queue": queue, "index": index, "arguments": arguments});
+        let children = [
+            step("tells", 1, json!({})),
+            step("double", 2, json!(4)),
+            step("skips", 2, json!({})),
+            step("quiet", 2, json!({})),
+            step("double", 2, json!(5)),
+            step("tells", 3, json!({})),
+        ];
+        let tree = json!([{"action": "tells", "queue": queue, "children": children}]);
+        let ids = place.create(&tree.to_string()).await;
+        let parent = place.until_state(&ids[0], "completed").await;
+        assert_eq!(parent["response"], json!([]), "nothing comes before a step of its own");
+        let page =
+            place.get(&format!("/v1/steps?block_id={}", parent["child_block_id"].as_str().unwrap())).await;
+        let told = |index: u32| {
+            let steps = page.ok()["steps"].as_array().unwrap().clone();
+            steps.into_iter().find(|step| step["index"] == index).unwrap()["response"].clone()
+        };
+        assert_eq!((told(1), told(3)), (json!([]), json!([8, null, 10])));
+        runner.stop(Duration::from_secs(5)).await;
+    }
+    place.close().await;
+}
+
+#[tokio::test]
+async fn what_came_before_is_told_to_who_holds_the_step_alone() {
+    let place = Place::open();
+    let ids = place.create(r#"[{"action": "work"}, {"action": "other"}]"#).await;
+    let page = claim(&place, None, 0).await;
+    let previous = async |step: &str, attempt: u32| {
+        call(&place, "previous", json!({"session": page["session"], "step": step, "attempt": attempt})).await
+    };
+    assert_eq!(previous(&ids[0], 1).await.ok(), json!({"answers": []}));
+    for (step, attempt) in [(&ids[0], 2), (&ids[1], 0), (&ids[1], 1)] {
+        let told = previous(step, attempt).await.refused(409, "refused");
+        assert!(told["detail"].as_str().unwrap().starts_with("the session does not hold attempt"), "{told}");
+    }
+    previous("x", 1).await.refused(422, "invalid_request");
     place.close().await;
 }

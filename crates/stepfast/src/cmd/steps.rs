@@ -4,7 +4,7 @@ use super::{output, whoever};
 use crate::Refused;
 use crate::cli::{Common, Create, List, Operate, Steps};
 use crate::config::{Settings, suggest};
-use crate::door::Door;
+use crate::door::{self, Door};
 use anyhow::{Context, Result, bail};
 use engine::{Operation, Verb};
 use model::{NewStep, State, StepId};
@@ -14,12 +14,13 @@ use std::io::Read;
 use std::process::ExitCode;
 use store::Browse;
 use store::{Clock, Filter, StepRow, SystemClock};
+use wire::ProgressView;
 
 pub async fn run(settings: &Settings, common: &Common, verb: Steps) -> Result<ExitCode> {
     match verb {
         Steps::Create(args) => create(settings, common, *args).await,
         Steps::List(args) => list(settings, &args, common.json),
-        Steps::Show { id } => show(settings, &id, common.json),
+        Steps::Show { id } => show(settings, common, &id).await,
         Steps::Complete(args) => operate(settings, common, args, Some(Verb::Complete)).await,
         Steps::Fail(args) => operate(settings, common, args, Some(Verb::Fail)).await,
         Steps::Stop(args) => operate(settings, common, args, Some(Verb::Stop)).await,
@@ -160,18 +161,33 @@ fn cells(row: &StepRow) -> Vec<String> {
     ]
 }
 
-fn show(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
+/// How far its job says it is: the node that its worker speaks to knows, if it answers.
+async fn progress(
+    settings: &Settings,
+    common: &Common,
+    browse: &Browse,
+    row: &StepRow,
+) -> Option<ProgressView> {
+    let session = browse.session(row.step.session.filter(|_| row.step.is_held())?).ok()??;
+    let node = || browse.nodes().ok()?.into_iter().find(|node| node.id == session.node)?.url;
+    let url = common.server.clone().or_else(node)?;
+    door::shown(settings, &url, row.step.id).await.ok()?.progress
+}
+
+async fn show(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode> {
     let browse = settings.database.browse()?;
     let id = step_id(id)?;
     let Some(row) = browse.step(id)? else { bail!(Refused(format!("there is no step {id}"))) };
     let around = browse.circumstances(SystemClock::default().now())?;
     let why: Vec<String> = browse.why(&row, &around)?.iter().map(ToString::to_string).collect();
     let view = convert::step_view(&row, parent_of(&browse, &row)?);
-    if json {
+    let progress = progress(settings, common, &browse, &row).await;
+    if common.json {
         let mut value = serde_json::to_value(&view)?;
         value["why"] = serde_json::to_value(&why)?;
         let log: Vec<_> = browse.log(id)?.iter().map(convert::log_view).collect();
         value["log"] = serde_json::to_value(log)?;
+        value["progress"] = serde_json::to_value(progress)?;
         output::line(&value);
         return Ok(ExitCode::SUCCESS);
     }
@@ -179,6 +195,9 @@ fn show(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
     for (name, value) in value.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
         let value = value.as_str().map_or_else(|| value.to_string(), String::from);
         output::text(format_args!("{name:<18} {value}"));
+    }
+    if let Some(progress) = progress {
+        output::text(format_args!("{:<18} {progress}", "progress"));
     }
     for attempt in browse.attempts(id)? {
         let message = attempt.message.map(|m| format!(": {m}")).unwrap_or_default();

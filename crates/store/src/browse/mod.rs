@@ -8,7 +8,9 @@ use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
-use crate::{AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, pools, reads, rows, settings};
+use crate::{
+    AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, pools, previous, reads, rows, settings,
+};
 use model::{
     Block, BlockId, Breaker, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
     SessionId, StepId, Timestamp, limits,
@@ -76,6 +78,11 @@ impl Browse {
             .rows(&sql, values, |row| Ok(StepRow { step: rows::step(row)?, detail: rows::detail(row)? }))
     }
 
+    /// What the steps before this one answered; none if that is too much to be told at once.
+    pub fn previous(&self, id: StepId) -> Result<Option<Vec<String>>> {
+        previous(self.sql(), id)
+    }
+
     pub fn block(&self, id: BlockId) -> Result<Option<Block>> {
         reads::block(self.sql(), id)
     }
@@ -118,6 +125,14 @@ impl Browse {
             "select {SESSION_COLUMNS} from sessions where ended_at is null order by started_at, id limit 1000"
         );
         self.sql().rows(&sql, params![], rows::session)
+    }
+
+    pub fn session(&self, id: SessionId) -> Result<Option<SessionRow>> {
+        self.sql().first(
+            &format!("select {SESSION_COLUMNS} from sessions where id = $1"),
+            params![id],
+            rows::session,
+        )
     }
 
     pub fn ticks(&self, dispatch_group: Option<&str>, limit: usize) -> Result<Vec<Tick>> {
