@@ -9,7 +9,7 @@ pub use engine::{
     Ask, Begin, Begun, Config, Created, Engine, EngineError, EngineThread, ExecutionError, Executions, Held,
     Once, OnceError, Operation,
 };
-pub use model::{Fault, LookAt, NewStep, Outcome, State, StepId, Success, Timestamp};
+pub use model::{Fault, LookAt, NewStep, Outcome, Progress, State, StepId, Success, Timestamp};
 pub use store::sqlite;
 pub use worker::{
     Context, ExecAllow, HttpAllow, Job, JobError, JobResult, NoClient, Registry, Remote, Runner,
