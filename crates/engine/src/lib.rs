@@ -1,6 +1,7 @@
 //! The imperative shell: it gathers, lets the rules decide, commits once, and acts on what is durable.
 
 mod config;
+mod create_once;
 mod decider;
 mod error;
 mod executions;

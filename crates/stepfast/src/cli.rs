@@ -227,6 +227,9 @@ pub struct Create {
     /// Its position in the block; equal positions run in parallel
     #[arg(long)]
     pub index: Option<u32>,
+    /// Make them once under this key: the same again prints the same ids. The server keeps its keys, and commands without one theirs
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
     /// A JSON file with `{"steps": [...]}`; `-` reads standard input
     #[arg(long, conflicts_with = "action", value_name = "FILE")]
     pub file: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use crate::config::Settings;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
-use engine::{Created, Operation, Removal};
+use engine::{Created, EngineError, ExecutionError, OnceError, Operation, Removal};
 use model::{Breaker, DispatchGroup, KeyId, NewKey, NewStep, PoolUse, StepId, Timestamp};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
@@ -42,9 +42,16 @@ impl Door {
         Ok(())
     }
 
-    pub async fn create(&self, steps: Vec<NewStep>) -> Result<Vec<CreatedView>> {
+    /// Create steps; with a key once, however often this is asked.
+    pub async fn create(&self, steps: Vec<NewStep>, key: Option<&str>) -> Result<Vec<CreatedView>> {
         match self {
-            Door::Local(local) => Ok(local.engine.create(steps).await?.iter().map(created).collect()),
+            Door::Local(local) => {
+                let made = match key {
+                    None => local.engine.create(steps).await?,
+                    Some(key) => local.engine.create_once(key, steps).await.map_err(not_once)?.answer,
+                };
+                Ok(made.iter().map(created).collect())
+            }
             Door::Remote { url, http } => {
                 #[derive(Serialize)]
                 struct Body {
@@ -54,7 +61,12 @@ impl Door {
                 struct Answer {
                     steps: Vec<CreatedView>,
                 }
-                let answer: Answer = post(http, &format!("{url}/v1/steps"), &Body { steps }).await?;
+                let url = format!("{url}/v1/steps");
+                let mut request = http.post(&url).json(&Body { steps });
+                if let Some(key) = key {
+                    request = request.header("Idempotency-Key", key);
+                }
+                let answer: Answer = send(request, &url).await?;
                 Ok(answer.steps)
             }
         }
@@ -214,8 +226,21 @@ fn created(created: &Created) -> CreatedView {
     server::convert::created_view(created)
 }
 
+/// Why steps were not made under a key.
+fn not_once(problem: OnceError<EngineError>) -> anyhow::Error {
+    match problem {
+        OnceError::Operation(refused) => refused.into(),
+        OnceError::Execution(away @ ExecutionError::Unavailable(_)) => away.into(),
+        OnceError::Execution(refused) => Refused(refused.to_string()).into(),
+    }
+}
+
 async fn post<B: Serialize, T: DeserializeOwned>(http: &reqwest::Client, url: &str, body: &B) -> Result<T> {
-    let answer = match http.post(url).json(body).send().await {
+    send(http.post(url).json(body), url).await
+}
+
+async fn send<T: DeserializeOwned>(request: reqwest::RequestBuilder, url: &str) -> Result<T> {
+    let answer = match request.send().await {
         Ok(answer) => answer,
         Err(problem) => bail!(Unavailable(format!("the server at {url} does not answer: {problem}"))),
     };

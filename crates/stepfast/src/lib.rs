@@ -6,10 +6,10 @@
 mod readme {}
 
 pub use engine::{
-    Ask, Begin, Begun, Config, Engine, EngineError, EngineThread, ExecutionError, Executions, Held, Once,
-    OnceError, Operation,
+    Ask, Begin, Begun, Config, Created, Engine, EngineError, EngineThread, ExecutionError, Executions, Held,
+    Once, OnceError, Operation,
 };
-pub use model::{Fault, LookAt, NewStep, Outcome, State, StepId, Success, Timestamp};
+pub use model::{Fault, LookAt, NewStep, Outcome, Progress, State, StepId, Success, Timestamp};
 pub use store::sqlite;
 pub use worker::{
     Context, ExecAllow, HttpAllow, Job, JobError, JobResult, NoClient, Registry, Remote, Runner,

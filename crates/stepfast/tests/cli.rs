@@ -178,3 +178,24 @@ fn a_pool_holds_back_what_it_must() {
     home.ok(&["pools", "remove", "card"]);
     home.ok(&["check"]);
 }
+
+#[test]
+fn steps_under_a_key_are_made_once_with_a_server_and_without() {
+    let home = Home::new();
+    let create = ["steps", "create", "--idempotency-key", "order-7", "--action"];
+    let with = |action: &'static str| [&create[..], &[action]].concat();
+    let check = |how: &str| {
+        let made = home.ok(&with("echo"));
+        assert_eq!(home.ok(&with("echo")), made, "{how}");
+        let told = home.fails(3, &with("noop"));
+        assert!(told.contains("use another key for other work"), "{how}: {told}");
+        made
+    };
+    let alone = check("without a server");
+    let server = home.serve(&["--workers", "0"]);
+    let served = check("with a server");
+    assert_ne!(alone, served, "the keys of a server are of its route");
+    assert_eq!(home.states().len(), 2);
+    server.stop();
+    home.ok(&["check"]);
+}

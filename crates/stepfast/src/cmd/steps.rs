@@ -84,10 +84,11 @@ fn step_id(text: &str) -> Result<StepId> {
     Ok(text.parse().map_err(|_| not_an_id(text))?)
 }
 
-async fn create(settings: &Settings, common: &Common, args: Create) -> Result<ExitCode> {
+async fn create(settings: &Settings, common: &Common, mut args: Create) -> Result<ExitCode> {
+    let key = args.idempotency_key.take();
     let steps = requested(args)?;
     let door = Door::open(settings, common.server.as_deref(), "steps create")?;
-    let created = door.create(steps).await;
+    let created = door.create(steps, key.as_deref()).await;
     door.close().await?;
     for step in created? {
         if common.json { output::line(&step) } else { output::text(step.id) }
