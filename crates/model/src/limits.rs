@@ -88,6 +88,8 @@ pub const POOL_STARTS_MAX: u32 = 1_000_000;
 pub const POOL_WINDOW: usize = 100;
 /// The same for steps of blocks, whose children may need different pools.
 pub const POOL_WINDOW_IN_BLOCKS: usize = 2_000;
+/// Due steps of full pools that are remembered; the rest stays on disk.
+pub const POOL_LATE_MAX: usize = 100_000;
 /// How long a node that got no slot of a pool waits before it asks again, if nobody wakes it.
 pub const POOL_ASK_AGAIN: Duration = Duration::from_millis(100);
 /// How long a slot is kept free for a node that asked in vain and did not come back.

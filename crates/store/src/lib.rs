@@ -184,7 +184,8 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
         wants: &BTreeMap<Name, Vec<Slot>>,
         _now: Timestamp,
     ) -> Result<BTreeMap<Name, Reserved>> {
-        let all = |slots: &Vec<Slot>| Reserved { granted: slots.len(), pool: None, wanted: false };
+        let all =
+            |slots: &Vec<Slot>| Reserved { granted: slots.len(), pool: None, elsewhere: 0, wanted: false };
         Ok(wants.iter().map(|(pool, slots)| (pool.clone(), all(slots))).collect())
     }
 

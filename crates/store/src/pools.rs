@@ -22,6 +22,8 @@ pub struct Reserved {
     /// The first of the steps that were asked for; none where there is no such pool.
     pub granted: usize,
     pub pool: Option<PoolUse>,
+    /// Slots of it in groups of other nodes.
+    pub elsewhere: usize,
     /// Another node waits for a slot.
     pub wanted: bool,
 }
@@ -69,6 +71,13 @@ pub fn sorts(sql: &dyn Sql) -> Result<Vec<Sort>> {
     })
 }
 
+/// How many slots of each pool the steps of each dispatch group have.
+pub fn taken(sql: &dyn Sql) -> Result<Vec<(Name, DispatchGroup, usize)>> {
+    sql.rows("select pool, dispatch_group, count(*) from pool_slots group by 1, 2", params![], |row| {
+        Ok((rows::shared(row, 0)?, DispatchGroup(rows::shared(row, 1)?), row.get(2)?))
+    })
+}
+
 /// Slots on record for steps of these groups.
 pub fn slots(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Slot>> {
     let all = sql.rows("select step_id, pool, dispatch_group from pool_slots", params![], |row| {
@@ -95,21 +104,24 @@ pub fn reserve(
     sql.transaction(Access::Write, |sql| {
         // A slot that a crash takes away goes with its claim, which is stored later.
         sql.execute("set local synchronous_commit = off", params![])?;
-        wants
-            .iter()
-            .map(|(pool, slots)| Ok((pool.clone(), one(sql, lease.node, (pool, slots), now)?)))
-            .collect()
+        wants.iter().map(|(pool, slots)| Ok((pool.clone(), one(sql, lease, (pool, slots), now)?))).collect()
     })
 }
 
-fn one(sql: &dyn Sql, node: NodeId, (name, slots): (&Name, &[Slot]), now: Timestamp) -> Result<Reserved> {
+fn one(sql: &dyn Sql, lease: &Lease, (name, slots): (&Name, &[Slot]), now: Timestamp) -> Result<Reserved> {
+    let node = lease.node;
     let lock = "select name, concurrency, rate_starts, rate_per, rate_burst, full_until, 0::bigint
                   from pools where name = $1 for update";
     let Some(mut pool) = sql.first(lock, params![&**name], pool_use)? else {
-        return Ok(Reserved { granted: 0, pool: None, wanted: false });
+        return Ok(Reserved { granted: 0, pool: None, elsewhere: 0, wanted: false });
     };
     // Counted by a statement of its own: it has to see what others stored before the row was free.
-    pool.used = sql.value("select count(*) from pool_slots where pool = $1", params![&**name])?;
+    let count = "select dispatch_group, count(*) from pool_slots where pool = $1 group by 1";
+    let taken: Vec<(DispatchGroup, usize)> =
+        sql.rows(count, params![&**name], |row| Ok((DispatchGroup(rows::shared(row, 0)?), row.get(1)?)))?;
+    let mine = |group: &DispatchGroup| lease.groups.iter().any(|(g, _)| g == group);
+    let elsewhere = taken.iter().filter(|(group, _)| !mine(group)).map(|(_, n)| n).sum();
+    pool.used = taken.iter().map(|(_, n)| n).sum();
     let waits = waits(sql, name, now)?;
     let mine = waits.get(&node).copied();
     let earlier = waits.iter().filter(|(n, since)| **n != node && mine.is_none_or(|m| **since < m)).count();
@@ -125,18 +137,23 @@ fn one(sql: &dyn Sql, node: NodeId, (name, slots): (&Name, &[Slot]), now: Timest
         sql.execute(take, params![packed(&steps), &**name, group.as_str(), now])?;
     }
     pool.used += granted;
-    pool.full_until = rules::pool::after(&pool.pool, pool.full_until, now, granted);
-    sql.execute("update pools set full_until = $1 where name = $2", params![pool.full_until, &**name])?;
+    let before = pool.full_until;
+    pool.full_until = rules::pool::after(&pool.pool, before, now, granted);
+    if pool.full_until != before {
+        sql.execute("update pools set full_until = $1 where name = $2", params![pool.full_until, &**name])?;
+    }
     if granted < slots.len() {
         // Who got something goes to the end of the queue.
         let since = mine.filter(|_| granted == 0).unwrap_or(now);
         let wait = "insert into pool_waits (pool, node_id, since, seen_at) values ($1, $2, $3, $4)
                     on conflict (pool, node_id) do update set since = excluded.since, seen_at = excluded.seen_at";
         sql.execute(wait, params![&**name, node, since, now])?;
+        let gone = "delete from pool_waits where pool = $1 and seen_at < $2";
+        sql.execute(gone, params![&**name, now - 60 * limits::POOL_KEPT_FOR])?;
     } else if mine.is_some() {
         sql.execute("delete from pool_waits where pool = $1 and node_id = $2", params![&**name, node])?;
     }
-    Ok(Reserved { granted, pool: Some(pool), wanted: waits.keys().any(|n| *n != node) })
+    Ok(Reserved { granted, pool: Some(pool), elsewhere, wanted: waits.keys().any(|n| *n != node) })
 }
 
 /// Nodes that wait for a slot, and since when; one that does not ask again has found something else to do.

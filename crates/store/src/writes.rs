@@ -38,8 +38,8 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put_blocks(batch);
     plan.put(sql::INSERT_CLAIM, true, batch.claims.iter().map(claim).collect());
     let slot = |s: &Slot| values![s.step, s.pool.to_string(), s.dispatch_group.to_string(), batch.now];
-    plan.put(sql::TAKE_SLOT, false, batch.slots.iter().map(slot).collect());
     plan.put(sql::LEAVE_SLOT, false, batch.slots_left.iter().map(|id| values![*id]).collect());
+    plan.put(sql::TAKE_SLOT, false, batch.slots.iter().map(slot).collect());
     plan.put(
         sql::USE_RATE,
         false,

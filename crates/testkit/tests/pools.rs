@@ -195,3 +195,73 @@ async fn thousands_of_children_share_a_small_pool() {
     }
     assert_eq!(stage.step(parent).step.state, model::State::Completed);
 }
+
+/// Found by review: high priority waited behind a hundred normal steps of its pool.
+#[tokio::test]
+async fn high_priority_goes_first_in_a_full_pool_too() {
+    let mut stage = Stage::new().await;
+    set(&stage, "card", Some(1), None).await;
+    let normal: Value =
+        (0..300).map(|_| json!({"action": "hold", "pool": "card", "dispatch_group": "alpha"})).collect();
+    stage.create(normal).await;
+    let first = handed(&mut stage).await;
+    let high = json!([{"action": "hold", "pool": "card", "priority": "high", "queue": "default", "dispatch_group": "alpha"}]);
+    let high = stage.create(high).await[0];
+    end(&stage, &first).await;
+    let next: Vec<StepId> = handed(&mut stage).await.iter().map(|claim| claim.step).collect();
+    assert_eq!(next, [high]);
+}
+
+/// Found by review: what was due in a full pool was read again and again, or not at all.
+#[tokio::test]
+async fn thousands_of_due_steps_of_a_full_pool_wait_and_run() {
+    let mut stage = Stage::new().await;
+    set(&stage, "card", Some(0), None).await;
+    let due: Value = (0..3_000)
+        .map(|_| json!({"action": "quiet", "pool": "card", "delay_ms": 1_000, "dispatch_group": "alpha"}))
+        .collect();
+    stage.create(due).await;
+    let other =
+        stage.create(json!([{"action": "quiet", "delay_ms": 2_000, "dispatch_group": "alpha"}])).await[0];
+    stage.advance(Duration::from_secs(3)).await;
+    for _ in 0..10 {
+        stage.tick(Mode::FixedPoint).await;
+    }
+    assert_eq!(stage.step(other).step.state, model::State::Completed, "it went past them");
+    set(&stage, "card", Some(1_000), None).await;
+    let mut ran = 0;
+    for _ in 0..60 {
+        ran += stage.tick(Mode::FixedPoint).await.dispatched;
+    }
+    assert_eq!(ran, 3_000);
+}
+
+/// Found by review: children without a pool waited behind siblings of a full one.
+#[tokio::test]
+async fn siblings_go_past_children_of_a_full_pool() {
+    let mut stage = Stage::new().await;
+    set(&stage, "card", Some(0), None).await;
+    let child = |pool: Option<&str>| json!({"action": "quiet", "pool": pool});
+    let children: Vec<Value> =
+        (0..4_000).map(|_| child(Some("card"))).chain((0..50).map(|_| child(None))).collect();
+    stage.create(json!([{"action": "ok", "children": children}])).await;
+    stage.tick(Mode::FixedPoint).await;
+    stage.crash().await;
+    let mut ran = 0;
+    for _ in 0..30 {
+        ran += stage.tick(Mode::FixedPoint).await.dispatched;
+    }
+    assert_eq!(ran, 50);
+}
+
+/// Found by review: a pool that was removed could still be named.
+#[tokio::test]
+async fn a_removed_pool_cannot_be_named() {
+    let stage = Stage::new().await;
+    set(&stage, "card", Some(1), None).await;
+    stage.create(many("hold", None, 1)).await;
+    assert_eq!(stage.engine.remove_pool("card".into(), "test".into()).await.unwrap(), Removal::Removed);
+    let new = NewStep { pool: Some("card".into()), ..NewStep::of("hold") };
+    let refused = stage.engine.create(vec![new]).await.unwrap_err().to_string();
+    assert!(refused.contains("`card` is not a pool"), "{refused}");
+}

@@ -294,10 +294,7 @@ async fn slots_of_a_node_that_is_gone_come_back() {
     stage.decide(Mode::FixedPoint).await;
     assert_eq!(stage.handed().len(), 2);
     // A slot that no step has: of a claim that was never stored.
-    let store::Database::Postgres(url) = stage.database() else { panic!("it is on a server") };
-    let connecting = store::postgres::tokio_postgres::connect(&url, store::postgres::tokio_postgres::NoTls);
-    let (client, connection) = connecting.await.unwrap();
-    tokio::spawn(connection);
+    let client = beside(&stage).await;
     let stray =
         "insert into stepfast.pool_slots (step_id, pool, dispatch_group, at) values ($1, 'card', 'alpha', 0)";
     client.execute(stray, &[&[7_u8; 16].as_slice()]).await.unwrap();
@@ -307,4 +304,51 @@ async fn slots_of_a_node_that_is_gone_come_back() {
         stage.decide(Mode::FixedPoint).await;
     }
     assert_eq!((stage.handed().len(), stage.browse().pools().unwrap()[0].used), (2, 2));
+}
+
+/// A connection of somebody who is no node.
+async fn beside(stage: &Stage) -> store::postgres::tokio_postgres::Client {
+    let store::Database::Postgres(url) = stage.database() else { panic!("it is on a server") };
+    let connecting = store::postgres::tokio_postgres::connect(&url, store::postgres::tokio_postgres::NoTls);
+    let (client, connection) = connecting.await.expect("the server lets us in");
+    tokio::spawn(connection);
+    client
+}
+
+/// Found by review: a node that read everything anew started lost steps of a pool again and removed their slots with the same commit.
+#[tokio::test]
+async fn whoever_reads_everything_anew_keeps_to_the_limit() {
+    let mut stage = stage().await;
+    let pool = model::Pool { concurrency: Some(2), ..model::Pool::new("card") };
+    stage.engine.put_pool(pool, "test".into()).await.unwrap();
+    stage.create((0..6).map(|_| json!({"action": "hold", "pool": "card"})).collect()).await;
+    stage.decide(Mode::FixedPoint).await;
+    let claims = stage.handed();
+    assert_eq!(claims.len(), 2);
+    let client = beside(&stage).await;
+    let lost = [
+        "delete from stepfast.pool_slots",
+        "insert into stepfast.pool_slots select id, pool, dispatch_group, 0 from stepfast.steps
+          where state = 'pending' and id not in (select step_id from stepfast.claimed) limit 2",
+    ];
+    for (round, text) in lost.into_iter().enumerate() {
+        client.execute(text, &[]).await.unwrap();
+        // The turn is lost, and everything is read anew.
+        client.execute("update stepfast.dispatch_groups set epoch = epoch + 1", &[]).await.unwrap();
+        until("it decides again", || {
+            let engine = stage.engine.clone();
+            async move { engine.create(vec![NewStep::of("ok")]).await.ok() }
+        })
+        .await;
+        stage.decide(Mode::FixedPoint).await;
+        assert!(stage.handed().iter().all(|claim| &*claim.action == "ok"), "round {round}");
+        stage.decide(Mode::FixedPoint).await;
+        assert_eq!(stage.browse().pools().unwrap()[0].used, 2, "round {round}");
+    }
+    for claim in claims {
+        let done = Outcome::Complete { response: None };
+        stage.report(stage.session.id, claim.step, claim.attempt, done).await;
+    }
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(stage.handed().iter().filter(|claim| &*claim.action == "hold").count(), 2);
 }

@@ -24,7 +24,10 @@ impl Node {
         }
         self.timers.read_ahead(&mut *self.store, &self.lease, now)?;
         while self.board.windows.len() < limits::WINDOW_STEPS_MAX {
-            let Some((at, id)) = self.timers.pop_due(now) else { break };
+            let late = self.sources.take_late(&self.board);
+            let due =
+                if self.sources.takes_late() { late.or_else(|| self.timers.pop_due(now)) } else { late };
+            let Some((at, id)) = due else { break };
             if self.board.step(id).is_none()
                 && let Some(step) = self.store.step(id)?
                 && step.wake_at == Some(at)
@@ -32,7 +35,9 @@ impl Node {
                 if let Some(place) = step.place {
                     load_summary(&mut self.board, &mut *self.store, place.block)?;
                 }
-                if self.board.windows.is_wanted(&step.queue, &step.action) {
+                if self.board.windows.is_wanted(&step.queue, &step.action)
+                    && self.sources.has_room_or_later(&step, at, &self.board)
+                {
                     self.board.load_step(step);
                 }
             }
@@ -111,6 +116,7 @@ impl Node {
             let host = host.unwrap_or_default();
             if let Err(refused) = self.board.claim(one.step, one.session, host, tick) {
                 error!(step = %one.step, %refused, "a ready step refused its claim");
+                self.pools.give_back(one.step);
                 continue;
             }
             let step = self.board.step(one.step).expect("it was just claimed");

@@ -273,7 +273,9 @@ impl Node {
             return Duration::ZERO;
         }
         // A due step waits for a free place; the report that frees one brings the turn that looks at it.
-        let can_run = self.has_room() && self.board.windows.len() < limits::WINDOW_STEPS_MAX;
+        let can_run = self.has_room()
+            && self.board.windows.len() < limits::WINDOW_STEPS_MAX
+            && self.sources.takes_late();
         let at = [
             Some(self.renewed_at + limits::RENEW_EVERY),
             self.timers.next_at().filter(|_| can_run),
@@ -282,7 +284,7 @@ impl Node {
             self.sessions.next_lapse(),
             self.peers.next_look(now),
             self.breaker.until.filter(|_| self.breaker.off),
-            self.pools.next_at(&self.board.windows.pools(), self.store.is_shared(), now).filter(|_| can_run),
+            self.next_pool(now),
         ];
         let next = at
             .into_iter()
@@ -452,6 +454,7 @@ impl Node {
             self.durable = n;
             self.peers.durable(n);
             self.owed.durable(n);
+            self.again |= self.pools.durable(n);
             self.board.committed(&steps, &blocks);
         }
         self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);

@@ -3,10 +3,10 @@
 //! Why    a backlog of a million steps stays on disk; what is read once is read behind a cursor and not again. What waits for a pool
 //!        has a cursor of its own and little room, so that a full pool holds up nobody else.
 
-use model::{BlockId, DispatchGroup, Priority, Step, StepId, StepKind, limits};
+use model::{BlockId, DispatchGroup, Priority, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
 use rules::settle::load_summary;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use store::{Result, Sort, Store, pools};
 
 /// Ready roots of one sort.
@@ -39,6 +39,7 @@ impl Roots {
 }
 
 /// Ready steps of one index of a block.
+#[derive(Clone)]
 struct Opening {
     opened: Opened,
     after: Option<StepId>,
@@ -56,6 +57,9 @@ pub struct Sources {
     /// What waits for a pool on disk is known: a sort that is not in `roots` has nothing there.
     knows_pooled: bool,
     openings: VecDeque<Opening>,
+    /// Due steps whose pool has as many in hand as it may.
+    late: BTreeMap<Sort, BTreeSet<(Timestamp, StepId)>>,
+    n_late: usize,
 }
 
 fn sort_of(step: &Step) -> Sort {
@@ -79,7 +83,11 @@ fn has_room_in_block(board: &Board, sort: &Sort) -> bool {
     sort.pool.is_none() || waiting(board, sort) < limits::POOL_WINDOW_IN_BLOCKS
 }
 fn waiting(board: &Board, sort: &Sort) -> usize {
-    board.windows.waiting(&sort.dispatch_group, &sort.queue, sort.pool.as_ref())
+    let Sort { dispatch_group, queue, priority, pool } = sort;
+    match pool {
+        None => board.windows.waiting(dispatch_group, queue),
+        Some(pool) => board.windows.waiting_in(dispatch_group, queue, pool, *priority),
+    }
 }
 
 impl Sources {
@@ -92,7 +100,15 @@ impl Sources {
         self.roots
             .retain(|sort, roots| sort.pool.is_none() || !roots.back.is_empty() || roots.spilled_in > 0);
         self.knows_pooled = false;
-        self.openings.iter_mut().for_each(|o| o.after = None);
+        self.late.clear();
+        self.n_late = 0;
+        let mut seen = Vec::new();
+        for opening in std::mem::take(&mut self.openings) {
+            if !seen.contains(&opening.opened) {
+                seen.push(opening.opened);
+                self.openings.push_back(Opening { after: None, behind: None, ..opening });
+            }
+        }
     }
 
     /// Whether a new root may go straight into its window: only if nothing older waits on disk.
@@ -152,6 +168,27 @@ impl Sources {
         }
     }
 
+    /// Whether a due step may be held in hand; if not, it is remembered until there is room for its pool.
+    pub fn has_room_or_later(&mut self, step: &Step, at: Timestamp, board: &Board) -> bool {
+        let sort = sort_of(step);
+        let room = has_room_in_block(board, &sort);
+        if !room && self.late.entry(sort).or_default().insert((at, step.id)) {
+            self.n_late += 1;
+        }
+        room
+    }
+    /// More due steps can be remembered.
+    pub fn takes_late(&self) -> bool {
+        self.n_late < limits::POOL_LATE_MAX
+    }
+    /// A due step for whose pool there is room again.
+    pub fn take_late(&mut self, board: &Board) -> Option<(Timestamp, StepId)> {
+        let ready = |late: &(&Sort, &mut BTreeSet<_>)| !late.1.is_empty() && has_room_in_block(board, late.0);
+        let (_, late) = self.late.iter_mut().find(ready)?;
+        self.n_late -= 1;
+        late.pop_first()
+    }
+
     /// Something on disk may be ready that some session takes.
     pub fn is_waiting(&self, board: &Board) -> bool {
         let wanted = board.windows.wanted_queues();
@@ -191,7 +228,8 @@ impl Sources {
         at: Commits,
     ) -> Result<bool> {
         if !self.knows_pooled {
-            for sort in pools::sorts(store.reader())? {
+            let found = pools::sorts(store.reader())?.into_iter();
+            for sort in found.filter(|sort| groups.contains(&sort.dispatch_group)) {
                 self.roots.entry(sort).or_default();
             }
             self.knows_pooled = true;
@@ -265,23 +303,28 @@ impl Sources {
                 continue;
             }
             let page = store.at_index(block, kind, index, opening.after, limits::WINDOW_PAGE)?;
-            let (mut full, mut loaded) = (page.len() == limits::WINDOW_PAGE, false);
-            opening.behind = None;
+            let full = page.len() == limits::WINDOW_PAGE;
+            let last = page.last().map(|s| s.id).or(opening.after);
+            let (mut loaded, mut skipped) = (false, None);
             for step in page {
-                if board.windows.is_wanted(&step.queue, &step.action) {
-                    let sort = sort_of(&step);
-                    if !has_room_in_block(board, &sort) {
-                        (opening.behind, full) = (Some(sort), true);
-                        break;
-                    }
-                    opening.after = Some(step.id);
-                    board.load_step(step);
-                    loaded = true;
-                } else {
-                    opening.after = Some(step.id);
+                let sort = sort_of(&step);
+                if !board.windows.is_wanted(&step.queue, &step.action) {
+                    continue;
                 }
+                if !has_room_in_block(board, &sort) {
+                    // Those behind it may need another pool, or none.
+                    skipped = skipped.or(Some((opening.after, sort)));
+                    continue;
+                }
+                opening.after = Some(step.id);
+                board.load_step(step);
+                loaded = true;
             }
-            more |= full && !loaded && opening.behind.is_none();
+            if let Some((after, sort)) = skipped {
+                self.openings.push_back(Opening { after, behind: Some(sort), ..opening.clone() });
+            }
+            (opening.after, opening.behind) = (last, None);
+            more |= full && !loaded;
             // A step spilled by a turn that is not durable yet cannot be seen; look again when it is.
             if full || opening.spilled_in > at.durable {
                 self.openings.push_back(opening);

@@ -59,11 +59,18 @@ impl Windows {
     pub fn iter(&self) -> impl Iterator<Item = &Window> {
         self.list.iter()
     }
-    /// How many ready steps of a pool are in hand for a queue of a group.
-    pub fn waiting(&self, group: &DispatchGroup, queue: &Name, pool: Option<&Name>) -> usize {
+    /// How many ready steps of a pool and priority are in hand for a queue of a group.
+    pub fn waiting_in(&self, group: &DispatchGroup, queue: &Name, pool: &Name, priority: Priority) -> usize {
         let mine = |w: &&Window| {
-            w.key.pool.as_ref() == pool && w.key.dispatch_group == *group && w.key.queue == *queue
+            w.key.pool.as_ref() == Some(pool) && w.key.dispatch_group == *group && w.key.queue == *queue
         };
+        let of = |w: &Window| w.ready.iter().filter(|(p, _)| *p == priority).count();
+        self.list.iter().filter(mine).map(of).sum()
+    }
+    /// How many ready steps that need no pool are in hand for a queue of a group.
+    pub fn waiting(&self, group: &DispatchGroup, queue: &Name) -> usize {
+        let mine =
+            |w: &&Window| w.key.pool.is_none() && w.key.dispatch_group == *group && w.key.queue == *queue;
         self.list.iter().filter(mine).map(|w| w.ready.len()).sum()
     }
     /// Pools with a ready step in hand.

@@ -44,6 +44,8 @@ pub fn migrate(link: &Link, now: Timestamp) -> Result<MigrationState> {
 }
 
 fn apply(link: &Link, now: Timestamp) -> Result<()> {
+    // An index over a large table takes its time.
+    link.script("set local statement_timeout = 0")?;
     // Another node may be migrating; whoever comes second finds it done.
     link.script(&format!("select pg_advisory_xact_lock({LOCK})"))?;
     link.script(

@@ -59,7 +59,7 @@ impl Parts {
 fn part(node: NodeId, now: Timestamp) -> i64 {
     let [.., a, b, c, d] = *node.bytes();
     let whose = i64::from(u32::from_be_bytes([a, b, c, d]) >> 1);
-    whose << 32 | now.0 / SECOND & SECONDS
+    (whose << 32) | ((now.0 / SECOND) & SECONDS)
 }
 
 pub fn add_up() -> String {
