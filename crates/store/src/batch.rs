@@ -358,6 +358,7 @@ impl Batch {
             && self.blocks.is_empty()
             && self.claims.is_empty()
             && self.claims_done.is_empty()
+            && self.slots.is_empty()
             && self.slots_left.is_empty()
             && self.rates.is_empty()
             && self.attempts.is_empty()

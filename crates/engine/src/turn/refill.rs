@@ -102,13 +102,13 @@ impl Sources {
         self.knows_pooled = false;
         self.late.clear();
         self.n_late = 0;
-        let mut seen = Vec::new();
-        for opening in std::mem::take(&mut self.openings) {
-            if !seen.contains(&opening.opened) {
-                seen.push(opening.opened);
-                self.openings.push_back(Opening { after: None, behind: None, ..opening });
-            }
-        }
+        // One that was split for a full pool begins again as one.
+        let mut seen = BTreeSet::new();
+        self.openings.retain_mut(|opening| {
+            (opening.after, opening.behind) = (None, None);
+            let Opened { block, kind, index } = opening.opened;
+            seen.insert((block, kind, index))
+        });
     }
 
     /// Whether a new root may go straight into its window: only if nothing older waits on disk.
