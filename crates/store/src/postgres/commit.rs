@@ -13,6 +13,7 @@ use super::parts::{Parts, add_up};
 use super::writer::Commit;
 use crate::settings::read_breaker;
 use crate::sql::{Cells, Row};
+use crate::statements::{RENEW_GROUPS, RENEW_NODE};
 use crate::writes::{Write, compose};
 use crate::{Batch, Result, StoreError};
 use futures_util::future::join_all;
@@ -36,6 +37,10 @@ const VERIFY: &str = "with before as (delete from commit_stamps where stamp = $3
 /// A node without a group is fenced by being on record.
 const VERIFY_NODE: &str = "with before as (delete from commit_stamps where stamp = $3), mine as (insert into commit_stamps values ($2))
     select id from nodes where id = $1 and ended_at is null for share of nodes";
+
+/// For `renew_node.sql` and `renew_groups.sql`, in one statement: an idle node does little else.
+const RENEW: &str = "with lives as (update nodes set seen_at = $1 where id = $2)
+    update dispatch_groups set lease_ends_at = $3 where owner_id = $2";
 
 pub struct Committer {
     address: Address,
@@ -192,6 +197,7 @@ impl Committer {
     async fn write(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<Vec<i64>, Failed> {
         self.connected().await?;
         let mut writes = compose(batch);
+        writes.retain(|write| ![RENEW_NODE, RENEW_GROUPS].contains(&write.sql));
         let parts = self.parts.place(&mut writes, batch.lease.node, batch.now);
         for write in &writes {
             self.prepare(write.sql).await?;
@@ -200,20 +206,27 @@ impl Committer {
         let alone = batch.lease.groups.is_empty();
         let verify = prepared.prepare(if alone { VERIFY_NODE } else { VERIFY }).await?;
         let add_up = prepared.prepare(&add_up()).await?;
+        let renew = prepared.prepare(RENEW).await?;
         let client = &prepared.client;
         let running = writes.iter().map(|write| self.many[write.sql].put(client, &write.rows));
         let node = batch.lease.node.bytes().as_slice();
         let verify_params: [&(dyn ToSql + Sync); 3] = [&node, &stamp, &self.last.as_slice()];
         let adding =
             async { if parts.is_empty() { Ok(0) } else { client.execute(&add_up, &[&parts]).await } };
-        let (begun, verified, done, added) = tokio::join!(
+        let renewing = async {
+            let Some((until, _)) = batch.renew else { return Ok(0) };
+            client.execute(&renew, &[&batch.now.0, &node, &until.0]).await
+        };
+        let (begun, verified, done, added, renewed) = tokio::join!(
             client.batch_execute("begin"),
             client.query(&verify, &verify_params),
             join_all(running),
-            adding
+            adding,
+            renewing
         );
         check(batch, begun, verified, &writes, done)?;
         added?;
+        renewed?;
         Ok(parts)
     }
 
