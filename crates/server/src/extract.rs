@@ -29,6 +29,13 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Posted<T> {
     }
 }
 
+/// A body that says no more than who asks, where the caller has no key.
+#[derive(serde::Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Signed {
+    pub by: Option<String>,
+}
+
 /// serde's words for JSON that goes deeper than it follows.
 const TOO_DEEP: &str = "recursion limit exceeded";
 

@@ -4,12 +4,11 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
-use crate::extract::{Posted, ThisKey};
+use crate::extract::{Posted, Signed, ThisKey};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use model::NewKey;
-use serde::Deserialize;
 use std::sync::Arc;
 
 pub async fn list(State(app): State<Arc<App>>) -> Result<Json<wire::KeyPage>, ApiError> {
@@ -31,12 +30,6 @@ pub async fn create(
     let (key, secret) = app.site.engine.add_key(new, by).await?;
     app.keys.forget().await;
     Ok((StatusCode::CREATED, Json(convert::key_made_view(&key, &secret, app.now()))))
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub struct Signed {
-    by: Option<String>,
 }
 
 pub async fn revoke(

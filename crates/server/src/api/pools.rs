@@ -4,11 +4,10 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
-use crate::extract::Posted;
+use crate::extract::{Posted, Signed};
 use axum::Json;
 use axum::extract::{Path, State};
 use engine::Removal;
-use serde::Deserialize;
 use std::sync::Arc;
 
 pub async fn list(State(app): State<Arc<App>>) -> Result<Json<wire::PoolPage>, ApiError> {
@@ -32,12 +31,6 @@ pub async fn set(
     let set = pools.iter().find(|pool| pool.pool.name == name);
     let gone = || ApiError::NotFound(format!("pool `{name}` was removed in the same moment"));
     Ok(Json(convert::pool_view(set.ok_or_else(gone)?, now)))
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub struct Signed {
-    by: Option<String>,
 }
 
 pub async fn remove(
