@@ -61,6 +61,9 @@ pub struct Arrived {
     /// The same of each pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pooled: Vec<(Name, Name, Priority, StepId)>,
+    /// The first of each message group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<(Name, i32, StepId)>,
     /// Blocks that may have ready steps.
     #[serde(default)]
     pub blocks: Vec<BlockId>,
@@ -89,6 +92,16 @@ impl Arrived {
                 self.pooled.push((pool.clone(), queue, priority, step.id));
             }
             _ => {}
+        }
+    }
+    /// A step of a line; the first of each is named.
+    pub fn note_line(&mut self, step: &Step) {
+        let Some(member) = step.line() else { return };
+        let (sequence, place) = member.rank();
+        match self.lines.iter_mut().find(|(group, _, _)| *group == member.group) {
+            Some(line) if (sequence, place) < (line.1, line.2) => (line.1, line.2) = (sequence, place),
+            Some(_) => {}
+            None => self.lines.push((member.group.clone(), sequence, place)),
         }
     }
     /// The first ready root of each sort.

@@ -7,6 +7,7 @@ mod group;
 mod id;
 mod key;
 pub mod limits;
+mod message_group;
 mod new_step;
 mod pool;
 mod report;
@@ -24,6 +25,9 @@ pub use execution::{
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
 pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId};
 pub use key::{Key, NewKey, Right, Role};
+pub use message_group::{
+    DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,
+};
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use pool::{Pool, PoolUse, Rate};
 pub use report::{Claim, Failure, LogLine, Outcome, Progress, Report};

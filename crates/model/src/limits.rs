@@ -94,6 +94,13 @@ pub const POOL_LATE_MAX: usize = 100_000;
 pub const POOL_ASK_AGAIN: Duration = Duration::from_millis(100);
 /// How long a slot is kept free for a node that asked in vain and did not come back.
 pub const POOL_KEPT_FOR: Duration = Duration::from_secs(1);
+/// Steps in hand that wait for their turn in a message group; the rest of each line stays on disk.
+pub const LINE_STEPS_MAX: usize = 50_000;
+/// Message groups in hand; the rest is found again when there is room.
+pub const LINES_MAX: usize = 20_000;
+/// Steps of one message group read at once, and message groups looked for at once.
+pub const LINE_PAGE: usize = 32;
+pub const LINES_PAGE: usize = 500;
 /// API keys that are not revoked; every node holds them in memory.
 pub const KEYS_MAX: usize = 1_000;
 /// Bytes of a key's name; it stands in the audit with the key's id behind it.

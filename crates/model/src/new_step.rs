@@ -23,6 +23,15 @@ pub struct NewStep {
     /// The pool whose limits it shares with others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
+    /// Steps of one message group are done one after another, if their mode says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_group: Option<String>,
+    /// Lower goes first in its message group; usually 99.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<i32>,
+    /// `immediate`, `next_on_error` or `block_on_error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatch_group: Option<String>,
     /// `default` or `resolve-exception`.
@@ -55,6 +64,9 @@ pub struct NewStep {
     /// Not before this many milliseconds from now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
+    /// Not wanted any more if it has not started by this instant, in microseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<i64>,
     /// Executions including the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,

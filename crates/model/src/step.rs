@@ -1,7 +1,7 @@
 //! A step as rules see it, and the rest of its row that only people read.
 
 use crate::state::words;
-use crate::{BlockId, DispatchGroup, Reason, SessionId, State, StepId, Timestamp, UnknownWord};
+use crate::{BlockId, DispatchGroup, Member, Reason, SessionId, State, StepId, Timestamp, UnknownWord};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -93,6 +93,9 @@ pub struct Step {
     pub priority: Priority,
     /// Whose limits it shares with others.
     pub pool: Option<Name>,
+    pub member: Option<Member>,
+    /// If it has not started by then, it is not wanted any more.
+    pub expires_at: Option<Timestamp>,
     pub kind: StepKind,
     pub place: Option<Place>,
     /// The block this step owns; a step with one is a parent.
@@ -144,6 +147,10 @@ impl Step {
         let later = [self.dispatched_at, self.started_at, self.completed_at];
         later.into_iter().flatten().fold(self.created_at, Timestamp::max)
     }
+    /// Its part in a message group, if it is to be done in order.
+    pub fn line(&self) -> Option<&Member> {
+        self.member.as_ref().filter(|member| member.mode.is_ordered())
+    }
     /// Held by a worker right now.
     pub fn is_held(&self) -> bool {
         self.state.is_in_flight() && !self.parked
@@ -167,6 +174,10 @@ pub struct Detail {
     /// A failure was told to someone; `false` asks not to tell.
     pub was_notified: Option<bool>,
     pub late_reports: Option<u32>,
+    /// Its failure holds nobody back any more: since when, by whom and why.
+    pub block_cleared_at: Option<Timestamp>,
+    pub block_cleared_by: Option<String>,
+    pub block_cleared_why: Option<String>,
 }
 
 impl Detail {
@@ -175,6 +186,7 @@ impl Detail {
         macro_rules! take { ($($field:ident),+) => { $(if later.$field.is_some() { self.$field = later.$field; })+ } }
         take!(step_key, label, relatable_type, relatable_id, error_message, error_stack_trace, note);
         take!(superseded_by, was_throttled, was_notified, late_reports);
+        take!(block_cleared_at, block_cleared_by, block_cleared_why);
         // The first answer stays: a later run of the same step does not rewrite it.
         if self.response.is_none() {
             self.response = later.response;

@@ -5,16 +5,18 @@
 
 mod changes;
 mod ids;
+mod lines;
 mod windows;
 
 pub use changes::{BlockChange, Changes, Moved, StepChange};
 pub use ids::IdMap;
+pub use lines::{Held, Lines, Part, Reach, Turned};
 pub use windows::{Window, WindowKey, Windows};
 
 use crate::{eligible, machine};
 use model::{
-    Block, BlockId, Detail, Effect, Event, IllegalMove, Move, Name, Place, Priority, SessionId, State, Step,
-    StepId, StepKind, Timestamp, limits,
+    Block, BlockId, Detail, DispatchMode, Effect, Event, GroupHold, IllegalMove, Move, Name, Place, Priority,
+    SessionId, State, Step, StepId, StepKind, Timestamp, limits,
 };
 use std::collections::BTreeSet;
 
@@ -42,6 +44,23 @@ pub struct Opened {
     pub index: u32,
 }
 
+/// What holds message groups back, as it changed in this turn.
+#[derive(Clone, PartialEq, Debug)]
+pub enum HoldChange {
+    Hold(GroupHold),
+    /// The step that blocked it blocks it no more, or the pause is over.
+    Release(Name, Option<StepId>),
+}
+
+impl HoldChange {
+    pub fn group(&self) -> &Name {
+        match self {
+            HoldChange::Hold(hold) => &hold.group,
+            HoldChange::Release(group, _) => group,
+        }
+    }
+}
+
 #[derive(Default)]
 pub struct Board {
     pub now: Timestamp,
@@ -50,6 +69,7 @@ pub struct Board {
     /// Children in hand that have not ended, in block order.
     kin: IdMap<BlockId, BTreeSet<(u32, StepId)>>,
     pub windows: Windows,
+    pub lines: Lines,
     touched: BTreeSet<BlockId>,
     /// Steps that came back to Pending since the last look.
     returned: Vec<StepId>,
@@ -57,6 +77,7 @@ pub struct Board {
     step_order: Vec<StepId>,
     block_order: Vec<BlockId>,
     moves: Vec<Moved>,
+    group_holds: Vec<HoldChange>,
     /// An open block was let go; only the disk knows them all.
     pub forgot_blocks: bool,
 }
@@ -236,6 +257,7 @@ impl Board {
         if to == State::Pending {
             self.returned.push(id);
         }
+        self.mark_group(id, to, event);
         if let Some(child_block) = child_block
             && to.is_terminal()
         {
@@ -273,6 +295,7 @@ impl Board {
         if let Some(block) = self.steps[&id].step.child_block {
             self.touched.insert(block);
         }
+        self.refresh_window(id);
     }
 
     /// A step becomes the owner of a block it did not have before.
@@ -327,6 +350,59 @@ impl Board {
         });
     }
 
+    /// What a step's end means for its message group: a failure of its own blocks it, if its mode says so.
+    fn mark_group(&mut self, id: StepId, to: State, event: Event) {
+        let step = &self.steps[&id].step;
+        let Some(member) = step.line().filter(|member| member.mode == DispatchMode::BlockOnError) else {
+            return;
+        };
+        let group = member.group.clone();
+        if to.is_failed() && event != Event::ParentFailed {
+            let message = step.reason.map(|reason| reason.word().to_string());
+            self.hold_group(GroupHold { group, blocked_by: Some(id), at: self.now, by: None, why: message });
+        } else if to == State::Superseded {
+            self.release_group(&group, Some(id));
+        }
+    }
+
+    /// A group is held back from now on: by a failed step of it, or by a person.
+    pub fn hold_group(&mut self, hold: GroupHold) {
+        let mut held = self.lines.held(&hold.group).cloned().unwrap_or_default();
+        match hold.blocked_by {
+            Some(id) => drop(held.blocked_by.insert(id)),
+            None => held.paused = true,
+        }
+        let turned = self.lines.hold(&hold.group, held);
+        self.show(turned);
+        self.group_holds.push(HoldChange::Hold(hold));
+    }
+    /// What held a group back does so no more; false if it did not.
+    pub fn release_group(&mut self, group: &Name, blocked_by: Option<StepId>) -> bool {
+        let mut held = self.lines.held(group).cloned().unwrap_or_default();
+        let was = match blocked_by {
+            Some(id) => held.blocked_by.remove(&id),
+            None => std::mem::take(&mut held.paused),
+        };
+        if was {
+            let turned = self.lines.hold(group, held);
+            self.show(turned);
+            self.group_holds.push(HoldChange::Release(group.clone(), blocked_by));
+        }
+        was
+    }
+    /// A hold that is on record.
+    pub fn load_hold(&mut self, hold: &GroupHold) {
+        let mut held = self.lines.held(&hold.group).cloned().unwrap_or_default();
+        match hold.blocked_by {
+            Some(id) => drop(held.blocked_by.insert(id)),
+            None => held.paused = true,
+        }
+        self.lines.hold(&hold.group, held);
+    }
+    pub fn take_holds(&mut self) -> Vec<HoldChange> {
+        std::mem::take(&mut self.group_holds)
+    }
+
     pub fn edit(&mut self, id: StepId, change: impl FnOnce(&mut Step, &mut Detail)) {
         let entry = self.steps.get_mut(&id).expect("only a step in hand is changed");
         let log = entry.change.get_or_insert_with(|| {
@@ -365,7 +441,44 @@ impl Board {
         let Some(entry) = self.steps.get(&id) else { return };
         let block = entry.step.place.and_then(|p| self.blocks.get(&p.block)).map(|e| &e.block);
         let ready = eligible::is_ready(&entry.step, block, self.now);
-        self.windows.set(&entry.step, ready);
+        if entry.step.line().is_some() {
+            self.refresh_line(id, ready);
+        } else {
+            self.windows.set(&entry.step, ready);
+        }
+    }
+
+    /// A step that is to be done in order is shown to the pick when its turn has come.
+    fn refresh_line(&mut self, id: StepId, ready: bool) {
+        let step = &self.steps[&id].step;
+        let part = match step.state {
+            State::Pending if step.attempt == 0 && ready => Part::Waits,
+            State::Pending if step.attempt > 0 => Part::Holds { ready },
+            State::Polling => Part::Holds { ready: false },
+            _ if step.is_held() => Part::Holds { ready: false },
+            _ => Part::Away,
+        };
+        if part != Part::Away && step.line().is_some_and(|member| !member.joined) {
+            self.edit(id, |step, _| step.member.iter_mut().for_each(|member| member.joined = true));
+        }
+        let step = &self.steps[&id].step;
+        let turned = self.lines.set(step, part);
+        if part == Part::Away {
+            self.windows.set(step, false);
+        }
+        self.show(turned);
+    }
+
+    /// The pick sees whose turn it is in a line, and nobody else of it.
+    pub fn show(&mut self, turned: Turned) {
+        if turned.before != turned.now
+            && let Some(entry) = turned.before.and_then(|id| self.steps.get(&id))
+        {
+            self.windows.set(&entry.step, false);
+        }
+        if let Some(entry) = turned.now.and_then(|id| self.steps.get(&id)) {
+            self.windows.set(&entry.step, true);
+        }
     }
 
     pub fn touch(&mut self, block: BlockId) {
@@ -462,7 +575,7 @@ impl Board {
                 || entry.step.is_held()
                 || entry.step.parked
                 || waits;
-            if !keep && !self.windows.holds(&entry.step) {
+            if !keep && !self.windows.holds(&entry.step) && !self.lines.holds(&entry.step) {
                 self.drop_step(*id);
             }
         }
@@ -525,7 +638,8 @@ impl Board {
                 .steps
                 .values()
                 .filter(|e| {
-                    e.pins == 0 && e.change.is_none() && !e.step.is_held() && !self.windows.holds(&e.step)
+                    let kept = self.windows.holds(&e.step) || self.lines.holds(&e.step);
+                    e.pins == 0 && e.change.is_none() && !e.step.is_held() && !kept
                 })
                 .map(|e| e.step.id)
                 .collect();

@@ -346,6 +346,8 @@ pub fn blank(id: StepId) -> Step {
         queue: "default".into(),
         priority: Priority::Normal,
         pool: None,
+        member: None,
+        expires_at: None,
         kind: StepKind::Default,
         place: None,
         child_block: None,

@@ -5,6 +5,7 @@ pub mod board;
 pub mod creation;
 pub mod dispatcher;
 pub mod eligible;
+pub mod fifo;
 pub mod idempotency;
 pub mod key;
 pub mod machine;

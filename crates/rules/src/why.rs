@@ -55,6 +55,22 @@ pub enum Why {
     NoPool {
         pool: String,
     },
+    /// Its message group is paused.
+    GroupPaused {
+        message_group: String,
+        by: Option<String>,
+        why: Option<String>,
+    },
+    /// A step of its message group failed, and it waits until that is dealt with.
+    GroupBlocked {
+        message_group: String,
+        by: StepId,
+    },
+    /// Another step of its message group goes first.
+    InLine {
+        message_group: String,
+        behind: StepId,
+    },
     /// Every session that could take it is busy.
     Busy {
         sessions: usize,
@@ -92,6 +108,16 @@ pub struct Context<'a> {
     pub held_until: Option<Timestamp>,
     /// The pool it names, if there is one of that name.
     pub pool: Option<&'a PoolUse>,
+    /// What stands before it in its message group.
+    pub ahead: Option<Ahead>,
+}
+
+/// What stands before a step in its message group.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ahead {
+    Paused { by: Option<String>, why: Option<String> },
+    Failed(StepId),
+    Step(StepId),
 }
 
 pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
@@ -150,6 +176,7 @@ fn pending(step: &Step, cx: &Context) -> Vec<Why> {
         all.push(Why::Busy { sessions: cx.takers });
     }
     all.extend(pooled(step, cx));
+    all.extend(in_line(step, cx));
     if all.is_empty() {
         all.push(Why::Next { since: step.wake_at.unwrap_or(step.created_at).max(step.created_at) });
     }
@@ -164,6 +191,15 @@ fn pooled(step: &Step, cx: &Context) -> Option<Why> {
         (_, Some(at)) => Some(Why::PoolRate { pool, at }),
         _ => None,
     }
+}
+
+fn in_line(step: &Step, cx: &Context) -> Option<Why> {
+    let message_group = step.line()?.group.to_string();
+    Some(match cx.ahead.clone()? {
+        Ahead::Paused { by, why } => Why::GroupPaused { message_group, by, why },
+        Ahead::Failed(by) => Why::GroupBlocked { message_group, by },
+        Ahead::Step(behind) => Why::InLine { message_group, behind },
+    })
 }
 
 fn placed(step: &Step, cx: &Context) -> Option<Why> {
@@ -225,6 +261,19 @@ impl fmt::Display for Why {
             Why::PoolRate { pool, .. } => write!(f, "its pool `{pool}` lets the next one start later"),
             Why::NoPool { pool } => {
                 write!(f, "there is no pool `{pool}`; make it with `stepfast pools set {pool}`")
+            }
+            Why::GroupPaused { message_group, by, why } => {
+                let by = by.as_deref().unwrap_or("somebody");
+                write!(f, "its message group `{message_group}` was paused by {by}")?;
+                why.as_ref().map_or(Ok(()), |why| write!(f, " ({why})"))
+            }
+            Why::GroupBlocked { message_group, by } => write!(
+                f,
+                "its message group `{message_group}` is blocked by step {by}, which failed; \
+                 see `stepfast message-groups show {message_group}`"
+            ),
+            Why::InLine { message_group, behind } => {
+                write!(f, "step {behind} of its message group `{message_group}` goes first")
             }
             Why::Held { session, host, .. } => {
                 write!(f, "session {session} on {} has it", host.as_deref().unwrap_or("an unknown host"))

@@ -5,6 +5,7 @@ use model::{
     Block, Breaker, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId, SessionOffer, SignalId,
     State, Step, StepId, Timestamp,
 };
+use rules::board::HoldChange;
 
 /// A step's row: new when `expected` is none, else only if its version is still that.
 #[derive(Debug, Clone)]
@@ -270,6 +271,8 @@ pub struct Batch {
     pub slots_left: Vec<StepId>,
     /// Until when the rates of pools are used up, where nobody else uses them.
     pub rates: Vec<(Name, Timestamp)>,
+    /// What holds message groups back, or no more, with the dispatch group of each.
+    pub holds: Vec<(DispatchGroup, HoldChange)>,
     /// Claim rows of which nothing is in flight any more.
     pub claims_done: Vec<i64>,
     pub tallies: Vec<(TallyKey, i64)>,
@@ -331,6 +334,7 @@ impl Batch {
             slots: Vec::new(),
             slots_left: Vec::new(),
             rates: Vec::new(),
+            holds: Vec::new(),
             claims_done: Vec::new(),
             tallies: Vec::new(),
             attempts: Vec::new(),
@@ -361,6 +365,7 @@ impl Batch {
             && self.slots.is_empty()
             && self.slots_left.is_empty()
             && self.rates.is_empty()
+            && self.holds.is_empty()
             && self.attempts.is_empty()
             && self.sessions.is_empty()
             && self.renew.is_none()

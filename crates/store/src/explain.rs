@@ -1,9 +1,10 @@
 //! Answers why a step is not moving, from what the database says.
 
 use crate::batch::SessionRow;
-use crate::{Browse, Result, StepRow, params};
-use model::{Block, Breaker, GroupStatus, PoolUse, Step, Timestamp};
-use rules::why::{Context, Why, why};
+use crate::{Browse, Result, StepRow, message_groups, params};
+use model::{Block, Breaker, GroupStatus, Name, PoolUse, Step, StepId, Timestamp};
+use rules::why::{Ahead, Context, Why, why};
+use std::collections::HashMap;
 
 /// What every answer shares; read once for many steps.
 pub struct Circumstances {
@@ -12,8 +13,10 @@ pub struct Circumstances {
     pub groups: Vec<GroupStatus>,
     pub sessions: Vec<SessionRow>,
     pub pools: Vec<PoolUse>,
+    /// The step of each message group that a worker has.
+    pub in_flight: HashMap<Name, StepId>,
     /// Attempts in flight per session.
-    pub held: std::collections::HashMap<model::SessionId, usize>,
+    pub held: HashMap<model::SessionId, usize>,
 }
 
 impl Browse {
@@ -32,6 +35,7 @@ impl Browse {
             groups: self.groups()?,
             sessions: self.sessions()?,
             pools: self.pools()?,
+            in_flight: message_groups::in_flight(self.sql())?,
             held: held.into_iter().collect(),
         })
     }
@@ -41,7 +45,9 @@ impl Browse {
         let block = step.block().map(|b| self.block(b)).transpose()?.flatten();
         let owner = block.as_ref().and_then(|b| b.owner).map(|o| self.step(o)).transpose()?.flatten();
         let children = step.child_block.map(|b| self.block(b)).transpose()?.flatten();
-        Ok(around.why(step, block.as_ref(), owner.as_ref().map(|o| &o.step), children.as_ref()))
+        let ahead = message_groups::ahead(self.sql(), step, &around.in_flight)?;
+        let owner = owner.as_ref().map(|o| &o.step);
+        Ok(around.why(step, block.as_ref(), owner, children.as_ref(), ahead))
     }
 }
 
@@ -53,6 +59,7 @@ impl Circumstances {
         block: Option<&Block>,
         owner: Option<&Step>,
         children: Option<&Block>,
+        ahead: Option<Ahead>,
     ) -> Vec<Why> {
         let group = self.groups.iter().find(|g| g.dispatch_group == step.dispatch_group);
         let takes = |s: &&SessionRow| {
@@ -78,6 +85,7 @@ impl Circumstances {
             free_takers: free,
             held_until,
             pool: step.pool.as_ref().and_then(|name| self.pools.iter().find(|p| p.pool.name == *name)),
+            ahead,
         };
         why(step, &context)
     }

@@ -12,6 +12,7 @@ mod explain;
 pub mod keys;
 mod leases;
 mod look;
+pub mod message_groups;
 mod migration;
 mod pages;
 pub mod pools;
@@ -45,8 +46,8 @@ pub use previous::previous;
 pub use reads::{oldest_ready, open_blocks};
 
 use model::{
-    Block, BlockId, Breaker, Detail, DispatchGroup, GroupStatus, Name, NodeId, PoolUse, SignalId, Step,
-    StepId, StepKind, Timestamp,
+    Block, BlockId, Breaker, Detail, DispatchGroup, GroupHold, GroupStatus, Name, NodeId, PoolUse, SignalId,
+    Step, StepId, StepKind, Timestamp,
 };
 use rules::settle::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,8 @@ pub struct Found {
     pub pools: Vec<PoolUse>,
     /// Slots of pools on record for steps of these groups.
     pub slots: Vec<Slot>,
+    /// What holds message groups back.
+    pub holds: Vec<GroupHold>,
 }
 
 /// What leaves the live tables, by whole trees in which nothing happened since `before`.

@@ -4,7 +4,7 @@ use crate::batch::{ClaimLog, TallyKey};
 use crate::settings::{global_breaker, read_breaker};
 use crate::sql::{Param, Row, Sql};
 use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, SESSION_COLUMNS, STEP_COLUMNS, with_columns};
-use crate::{Found, Lease, Result, SessionRow, Sort, StoreError, params, pools, rows};
+use crate::{Found, Lease, Result, SessionRow, Sort, StoreError, message_groups, params, pools, rows};
 use model::{
     Block, BlockId, Detail, DispatchGroup, GroupStatus, Name, NodeId, SessionId, Step, StepId, StepKind,
     Timestamp,
@@ -49,6 +49,7 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
         last_claim: highest("claims")?,
         pools: pools::all(sql)?,
         slots: pools::slots(sql, lease)?,
+        holds: message_groups::holds(sql, lease)?,
     })
 }
 

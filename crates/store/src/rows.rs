@@ -3,8 +3,8 @@
 use crate::sql::Row;
 use crate::{Result, SessionRow, StoreError};
 use model::{
-    Backoff, Block, BlockId, Counts, Detail, DispatchGroup, Look, Name, NodeId, Place, SessionId,
-    SessionOffer, Step, StepId, Sweep, Timestamp,
+    Backoff, Block, BlockId, Counts, DEFAULT_SEQUENCE, Detail, DispatchGroup, DispatchMode, Look, Member,
+    Name, NodeId, Place, SessionId, SessionOffer, Step, StepId, Sweep, Timestamp,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -113,11 +113,28 @@ pub fn step(row: &Row) -> Result<Step> {
             Some(at) => Some(Look { at, response: row.get::<Option<String>>(32)?.map(Into::into) }),
         },
         pool: optional_shared(row, 33)?,
+        member: member(row)?,
+        expires_at: time(row, 39)?,
     })
 }
 
+/// A step's part in a message group; without a mode it is done in no order.
+fn member(row: &Row) -> Result<Option<Member>> {
+    if row.is_null(34)? {
+        return Ok(None);
+    }
+    let id = StepId::from_bytes(row.get(0)?);
+    Ok(Some(Member {
+        group: row.text(34)?.into(),
+        mode: optional_word(row, 35, "steps", "mode")?.unwrap_or(DispatchMode::Immediate),
+        sequence: row.get::<Option<i32>>(36)?.unwrap_or(DEFAULT_SEQUENCE),
+        place: row.get::<Option<[u8; 16]>>(37)?.map_or(id, StepId::from_bytes),
+        joined: row.get(38)?,
+    }))
+}
+
 /// How many columns `step` reads.
-pub const STEP_WIDTH: usize = 34;
+pub const STEP_WIDTH: usize = 40;
 
 /// Reads `DETAIL_COLUMNS` that stand behind `STEP_COLUMNS`.
 pub fn detail(row: &Row) -> Result<Detail> {
@@ -135,6 +152,9 @@ pub fn detail(row: &Row) -> Result<Detail> {
         was_throttled: row.get(at(9))?,
         was_notified: row.get(at(10))?,
         late_reports: row.get(at(11))?,
+        block_cleared_at: time(row, at(12))?,
+        block_cleared_by: row.get(at(13))?,
+        block_cleared_why: row.get(at(14))?,
     })
 }
 

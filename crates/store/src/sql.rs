@@ -58,7 +58,7 @@ macro_rules! from_int {
         }
     )+};
 }
-from_int!(i64, u32, u64, usize);
+from_int!(i64, i32, u32, u64, usize);
 
 impl FromCell for bool {
     fn from_cell(cell: Cell<'_>) -> Option<Self> {

@@ -39,6 +39,11 @@ pub const RENEW_SESSIONS: &str = include_str!("../sql/portable/renew_sessions.sq
 pub const READY_ROOTS: &str = include_str!("../sql/portable/ready_roots.sql");
 pub const READY_POOLED: &str = include_str!("../sql/portable/ready_pooled.sql");
 pub const POOLED_SORTS: &str = include_str!("../sql/portable/pooled_sorts.sql");
+pub const LINE: &str = include_str!("../sql/portable/line.sql");
+pub const LINE_PAST_ERRORS: &str = include_str!("../sql/portable/line_past_errors.sql");
+pub const LINE_HEADS: &str = include_str!("../sql/portable/line_heads.sql");
+pub const HOLD_GROUP: &str = include_str!("../sql/portable/hold_group.sql");
+pub const RELEASE_GROUP: &str = include_str!("../sql/portable/release_group.sql");
 pub const POOLS: &str = include_str!("../sql/portable/pools.sql");
 pub const PUT_POOL: &str = include_str!("../sql/portable/put_pool.sql");
 pub const REMOVE_POOL: &str = include_str!("../sql/portable/remove_pool.sql");
@@ -62,11 +67,12 @@ pub const FORGET_OLD_EXECUTIONS: &str = include_str!("../sql/portable/forget_old
 pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, \
     state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
     retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
-    arguments, look, case when look is not null then response end as looked_at, pool";
+    arguments, look, case when look is not null then response end as looked_at, pool, message_group, mode, \
+    sequence, place, joined, expires_at";
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
-    note, superseded_by, was_throttled, was_notified, late_reports";
+    note, superseded_by, was_throttled, was_notified, late_reports, block_cleared_at, block_cleared_by, block_cleared_why";
 
 /// In the order `rows::session` reads them.
 pub const SESSION_COLUMNS: &str =

@@ -11,6 +11,7 @@ use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
 use model::limits;
 use model::{Backoff, Block, Breaker, Counts, Timestamp};
+use rules::board::HoldChange;
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -45,6 +46,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
         false,
         batch.rates.iter().map(|(pool, until)| values![*until, &**pool]).collect(),
     );
+    plan.put_holds(batch);
     plan.put(sql::DELETE_CLAIM, false, batch.claims_done.iter().map(|id| vec![Param::from(*id)]).collect());
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
@@ -116,6 +118,23 @@ impl<'a> Plan<'a> {
         self.put(sql::WRITE_STEP, true, whole);
     }
 
+    /// In order: what is held and let go in one turn is not held.
+    fn put_holds(&mut self, batch: &'a Batch) {
+        for (home, change) in &batch.holds {
+            match change {
+                HoldChange::Hold(h) => {
+                    let by = h.blocked_by.map_or(Vec::new(), |id| id.bytes().to_vec());
+                    let row = values![&*h.group, by, home.as_str(), h.at, h.by.as_deref(), h.why.as_deref()];
+                    self.put(sql::HOLD_GROUP, false, vec![row]);
+                }
+                HoldChange::Release(group, by) => {
+                    let by = by.map_or(Vec::new(), |id| id.bytes().to_vec());
+                    self.put(sql::RELEASE_GROUP, false, vec![values![&**group, by]]);
+                }
+            }
+        }
+    }
+
     fn put_logs(&mut self, batch: &'a Batch) {
         let (mut lines, mut old) = (vec![], vec![]);
         for (step, attempt, log) in &batch.logs {
@@ -164,6 +183,7 @@ impl<'a> Plan<'a> {
 fn new_step(write: &StepWrite) -> Values<'_> {
     let (s, d) = (&write.step, &write.detail);
     let backoff = (s.backoff != Backoff::default()).then_some(&s.backoff);
+    let line = s.line();
     values![
         s.id.bytes(),
         s.dispatch_group.as_str(),
@@ -199,6 +219,12 @@ fn new_step(write: &StepWrite) -> Values<'_> {
         s.parked,
         d.response.as_deref(),
         s.pool.as_deref(),
+        s.member.as_ref().map(|m| &*m.group),
+        line.map(|m| m.mode.word()),
+        s.member.as_ref().map(|m| i64::from(m.sequence)),
+        line.map(|m| m.place.bytes()),
+        line.is_some_and(|m| m.joined),
+        s.expires_at,
     ]
 }
 
@@ -268,6 +294,10 @@ fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
         d.was_notified,
         d.late_reports.unwrap_or(0),
         s.look.as_ref().map(|look| look.at.to_string()),
+        s.line().is_some_and(|m| m.joined),
+        d.block_cleared_at,
+        d.block_cleared_by.as_deref(),
+        d.block_cleared_why.as_deref(),
         s.id.bytes(),
         expected,
     ]

@@ -125,6 +125,10 @@ impl Node {
             match (step.wake_at, step.place) {
                 (Some(at), _) if at > self.board.now + 2 * model::limits::TIMER_HORIZON => {}
                 (Some(at), _) => arrived.wakes.push((at, step.id)),
+                (None, _) if step.line().is_some_and(|member| member.joined) => {
+                    arrived.note_line(step);
+                    self.peers.expect(&step.dispatch_group, &step.queue, &step.action);
+                }
                 (None, None) => {
                     arrived.note(step);
                     self.peers.expect(&step.dispatch_group, &step.queue, &step.action);
@@ -317,6 +321,9 @@ impl Node {
         }
         for (sort, id) in arrived.sorts(group) {
             self.sources.arrived(sort, id);
+        }
+        for (name, sequence, place) in std::mem::take(&mut arrived.lines) {
+            self.sources.lines.arrived(&name, group, (sequence, place), &mut self.board);
         }
         for id in arrived.blocks {
             if let Some(block) = self.block_or_load(id)? {

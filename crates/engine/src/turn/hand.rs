@@ -35,8 +35,8 @@ impl Node {
                 if let Some(place) = step.place {
                     load_summary(&mut self.board, &mut *self.store, place.block)?;
                 }
-                if self.board.windows.is_wanted(&step.queue, &step.action)
-                    && self.sources.has_room_or_later(&step, at, &self.board)
+                let wanted = || self.board.windows.is_wanted(&step.queue, &step.action);
+                if step.line().is_some() || wanted() && self.sources.has_room_or_later(&step, at, &self.board)
                 {
                     self.board.load_step(step);
                 }

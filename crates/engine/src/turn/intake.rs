@@ -215,12 +215,21 @@ impl Node {
             self.board.set_child_block(step, block);
         }
         for (step, detail) in plan.steps {
-            self.insert(step, detail, number);
+            self.insert(step, detail, number)?;
         }
         Ok(())
     }
 
-    pub(super) fn insert(&mut self, step: Step, detail: model::Detail, number: u64) {
+    pub(super) fn insert(&mut self, step: Step, detail: model::Detail, number: u64) -> Result<()> {
+        if step.line().is_some() {
+            if let Some(at) = step.wake_at {
+                self.timers.set(self.board.now, at, step.id);
+            }
+            let anyone = self.has_room();
+            self.sources.lines.expect(&step, &mut self.board, &mut *self.store, anyone)?;
+            self.board.insert_step(step, detail);
+            return Ok(());
+        }
         let admitted = self.sources.admits(&step, &self.board);
         let wanted = self.board.windows.is_wanted(&step.queue, &step.action);
         if let Some(at) = step.wake_at {
@@ -234,6 +243,7 @@ impl Node {
             self.board.insert_step(step, detail);
             self.board.keep_on_disk(id);
         }
+        Ok(())
     }
 
     pub(super) fn reports(

@@ -7,6 +7,7 @@ mod gather;
 mod hand;
 mod intake;
 mod keep;
+mod lines;
 mod node;
 mod operate;
 mod owed;

@@ -407,6 +407,13 @@ impl Node {
 
     fn commit(&mut self, turn: Turn, now: Timestamp) {
         let (batch, acts, steps) = self.compose(turn, now);
+        let left = self.board.lines.take_left();
+        if !left.is_empty() {
+            // A turn that writes nothing left what others wrote.
+            let last = self.outstanding.back().map(|(turn, _, _)| *turn);
+            let turn = if batch.is_empty() { last } else { Some(self.turn_number) };
+            turn.into_iter().for_each(|turn| self.sources.lines.left(turn, left.clone()));
+        }
         if batch.is_empty() {
             // It was decided on top of what is still syncing, so it is true only when that is.
             match self.outstanding.back() {
@@ -455,6 +462,7 @@ impl Node {
             self.peers.durable(n);
             self.owed.durable(n);
             self.again |= self.pools.durable(n);
+            self.sources.lines.durable(n);
             self.board.committed(&steps, &blocks);
         }
         self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);

@@ -159,7 +159,7 @@ impl Node {
             ..Detail::default()
         };
         let number = self.turn_number;
-        self.insert(step, detail, number);
+        self.insert(step, detail, number)?;
         Ok(new)
     }
 

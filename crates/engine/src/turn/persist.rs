@@ -4,6 +4,7 @@ use super::act::Acts;
 use super::node::{Node, Turn};
 use model::{Detail, DispatchGroup, Event, NodeId, SessionId, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
+use rules::fifo;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey};
 
@@ -24,13 +25,18 @@ impl Node {
         self.take_from_sessions(&mut turn, &changes);
         self.write_slots(&mut turn, &changes, &mut batch);
         for (step, change) in &changes.steps {
-            if step.state == State::Pending && step.is_due(now) && !self.board.windows.holds(step) {
+            let in_line = step.line().is_some();
+            if step.state == State::Pending && step.is_due(now) && !in_line && !self.board.windows.holds(step)
+            {
                 match change.before {
                     Some(_) => self.sources.bring_back(step, self.turn_number),
                     None => self.sources.spill(step, self.turn_number),
                 }
             }
         }
+        let home = |group: &str| fifo::home(group, &self.config.groups);
+        let holds = self.board.take_holds().into_iter();
+        batch.holds = holds.map(|change| (home(change.group()), change)).collect();
         self.write_steps(&mut batch, changes.steps, now);
         batch.blocks.reserve(changes.blocks.len());
         for (block, change) in changes.blocks {

@@ -3,6 +3,7 @@
 //! Why    a backlog of a million steps stays on disk; what is read once is read behind a cursor and not again. What waits for a pool
 //!        has a cursor of its own and little room, so that a full pool holds up nobody else.
 
+use super::lines::LineSources;
 use model::{BlockId, DispatchGroup, Priority, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
 use rules::settle::load_summary;
@@ -53,6 +54,8 @@ struct Opening {
 
 #[derive(Default)]
 pub struct Sources {
+    /// What is done in order.
+    pub lines: LineSources,
     roots: BTreeMap<Sort, Roots>,
     /// What waits for a pool on disk is known: a sort that is not in `roots` has nothing there.
     knows_pooled: bool,
@@ -100,6 +103,7 @@ impl Sources {
         self.roots
             .retain(|sort, roots| sort.pool.is_none() || !roots.back.is_empty() || roots.spilled_in > 0);
         self.knows_pooled = false;
+        self.lines.restart();
         self.late.clear();
         self.n_late = 0;
         // One that was split for a full pool begins again as one.
@@ -195,7 +199,9 @@ impl Sources {
         let open = |sort: &Sort, r: &Roots| (!r.empty || !r.back.is_empty()) && wanted.contains(&sort.queue);
         let room = |sort: &Sort| sort.pool.is_none() || has_room(board, sort);
         let behind = |o: &Opening| o.behind.as_ref().is_some_and(|sort| !has_room_in_block(board, sort));
-        self.openings.iter().any(|o| !behind(o)) || self.roots.iter().any(|(s, r)| open(s, r) && room(s))
+        self.lines.is_waiting(board)
+            || self.openings.iter().any(|o| !behind(o))
+            || self.roots.iter().any(|(s, r)| open(s, r) && room(s))
     }
 
     /// True when there is more to read at once: a page may hold nothing that anyone takes.
@@ -207,6 +213,7 @@ impl Sources {
         at: Commits,
     ) -> Result<bool> {
         let mut more = self.refill_openings(board, store, at)?;
+        self.lines.refill(board, store, groups)?;
         let queues = board.windows.wanted_queues();
         for group in groups {
             for queue in &queues {
@@ -308,6 +315,12 @@ impl Sources {
             let (mut loaded, mut skipped) = (false, None);
             for step in page {
                 let sort = sort_of(&step);
+                if step.line().is_some() {
+                    // Whoever's turn has come in its block stands in line, also if nobody takes it now.
+                    loaded |= step.line().is_some_and(|member| !member.joined);
+                    board.load_step(step);
+                    continue;
+                }
                 if !board.windows.is_wanted(&step.queue, &step.action) {
                     continue;
                 }

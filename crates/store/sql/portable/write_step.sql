@@ -6,5 +6,7 @@ update steps
        error_message = coalesce($19, error_message), error_stack_trace = coalesce($20, error_stack_trace),
        note = coalesce($21, note), superseded_by = coalesce($22, superseded_by),
        was_throttled = coalesce($23, was_throttled), was_notified = coalesce($24, was_notified),
-       late_reports = late_reports + $25, look = $26, version = version + 1
- where id = $27 and version = $28
+       late_reports = late_reports + $25, look = $26, joined = $27, block_cleared_at = coalesce($28, block_cleared_at),
+       block_cleared_by = coalesce($29, block_cleared_by), block_cleared_why = coalesce($30, block_cleared_why),
+       version = version + 1
+ where id = $31 and version = $32

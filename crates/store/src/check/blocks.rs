@@ -20,7 +20,8 @@ struct Child {
     kind: StepKind,
     state: State,
     parked: bool,
-    dispatch_group: model::Name,
+    /// None of a step that is done in order: it lives where its message group does.
+    dispatch_group: Option<model::Name>,
     /// Ended by hand at this time.
     by_hand_at: Option<i64>,
 }
@@ -143,7 +144,8 @@ struct Children<'a> {
 
 impl<'a> Children<'a> {
     fn of(scene: &'a Scene<'a>) -> Result<Children<'a>> {
-        let text = "select block_id, block_index, id, kind, state, parked, dispatch_group,
+        let text = "select block_id, block_index, id, kind, state, parked,
+                           case when mode is null then dispatch_group end,
                            case when reason = 'operator' then completed_at end
                       from steps where block_id is not null and (block_id, block_index, id) > ($1, $2, $3)
                      order by block_id, block_index, id limit $4";
@@ -193,7 +195,7 @@ fn read_child(row: &Row) -> Result<Child> {
         kind: row.text(3)?.parse().unwrap_or(StepKind::Default),
         state: row.text(4)?.parse().unwrap_or(State::NotRunnable),
         parked: row.get(5)?,
-        dispatch_group: rows::shared(row, 6)?,
+        dispatch_group: rows::optional_shared(row, 6)?,
         by_hand_at: row.get(7)?,
     })
 }
@@ -225,9 +227,8 @@ fn is_moving(block: &Block) -> bool {
 
 fn look_at_child(block: &Block, owner: Option<&Owner>, child: &Child, report: &mut Report) {
     let entity = || format!("step {}", child.id);
-    if *child.dispatch_group != *block.home.as_str() {
-        let problem =
-            format!("it is of dispatch group `{}`, its block of `{}`", child.dispatch_group, block.home);
+    if let Some(group) = child.dispatch_group.as_deref().filter(|group| *group != block.home.as_str()) {
+        let problem = format!("it is of dispatch group `{group}`, its block of `{}`", block.home);
         report.add("I17", entity(), problem);
     }
     let at = block.index_now(child.kind);

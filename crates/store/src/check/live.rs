@@ -8,7 +8,7 @@ use crate::explain::Circumstances;
 use crate::pages::{BEFORE_ALL, Key, Pages};
 use crate::sql::{Param, Row};
 use crate::statements::STEP_COLUMNS;
-use crate::{Result, StoreError, params, rows};
+use crate::{Result, StoreError, message_groups, params, rows};
 use model::{Block, BlockId, Name, Priority, SessionId, Step, StepId, StepKind, Timestamp};
 use rules::why::Why;
 use std::collections::HashMap;
@@ -96,7 +96,8 @@ fn around(scene: &Scene) -> Result<Circumstances> {
     }
     let (breaker, sessions) = (scene.browse.breaker()?, scene.browse.sessions()?);
     let pools = scene.browse.pools()?;
-    Ok(Circumstances { now: scene.now, breaker, groups, sessions, pools, held })
+    let in_flight = message_groups::in_flight(scene.sql())?;
+    Ok(Circumstances { now: scene.now, breaker, groups, sessions, pools, held, in_flight })
 }
 
 fn leases(scene: &Scene) -> Result<HashMap<SessionId, (Timestamp, Option<Timestamp>)>> {
@@ -152,7 +153,8 @@ impl Look<'_> {
             Some(id) => self.block_of(id)?,
             None => (None, None),
         };
-        let reasons = self.around.why(step, block.as_ref(), owner.as_ref(), children.as_ref());
+        let ahead = message_groups::ahead(self.scene.sql(), step, &self.around.in_flight)?;
+        let reasons = self.around.why(step, block.as_ref(), owner.as_ref(), children.as_ref(), ahead);
         let resting = if step.parked { children.as_ref() } else { block.as_ref() }.is_some_and(is_at_rest);
         let unanswered = resting && block.as_ref().is_some_and(|b| b.wants_resolvers);
         self.block = step.block().map(|id| (id, block, owner));
@@ -187,7 +189,7 @@ impl Look<'_> {
         if moved_at.is_none_or(|at| at + GRACE < self.scene.now) {
             return Ok(true);
         }
-        if step.place.is_some() || step.attempt > 0 {
+        if step.place.is_some() || step.attempt > 0 || step.line().is_some() {
             return Ok(false);
         }
         let line = Line {

@@ -15,6 +15,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0006_worker", include_str!("../../sql/postgres/migrations/0006_worker.sql")),
     ("0007_pools", include_str!("../../sql/postgres/migrations/0007_pools.sql")),
     ("0008_hot_rows", include_str!("../../sql/postgres/migrations/0008_hot_rows.sql")),
+    ("0009_message_groups", include_str!("../../sql/postgres/migrations/0009_message_groups.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

@@ -14,6 +14,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0006_worker", include_str!("../../sql/sqlite/migrations/0006_worker.sql")),
     ("0007_pools", include_str!("../../sql/sqlite/migrations/0007_pools.sql")),
     ("0008_tally_parts", include_str!("../../sql/sqlite/migrations/0008_tally_parts.sql")),
+    ("0009_message_groups", include_str!("../../sql/sqlite/migrations/0009_message_groups.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.
