@@ -17,6 +17,8 @@ pub enum EngineError {
     NoGroup(String),
     #[error("step {step}: {why}")]
     Refused { step: StepId, why: String },
+    #[error("message group `{message_group}`: {why}")]
+    GroupRefused { message_group: String, why: String },
     #[error("the session is not known; it has ended or its lease ran out")]
     NoSession,
     #[error("these steps join blocks that different nodes decide for; create them in separate requests")]

@@ -3,7 +3,8 @@
 use crate::decider::Decider;
 use crate::progress::Board;
 use crate::request::{
-    Created, Dispatch, Handed, Operated, Operation, Reply, ReportAnswer, Request, TickReport,
+    Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Reply, ReportAnswer,
+    Request, TickReport,
 };
 use crate::{Config, EngineError, Executions};
 use model::{Breaker, DispatchGroup, Fault, Name, NewStep, Report, SessionId, SessionOffer, StepId};
@@ -101,6 +102,12 @@ impl Engine {
     pub async fn operate(&self, operation: Operation) -> Result<Operated> {
         storable([("by", &*operation.by), ("why", &*operation.why)])?;
         self.ask(|reply| Request::Operate { operation, reply }).await
+    }
+    /// What a person does to a message group.
+    pub async fn operate_group(&self, operation: GroupOperation) -> Result<GroupOperated> {
+        let group = &*operation.message_group;
+        storable([("message_group", group), ("by", &*operation.by), ("why", &*operation.why)])?;
+        self.ask(|reply| Request::OperateGroup { operation, reply }).await
     }
     /// Switch the breaker of one group, or of all.
     pub async fn set_breaker(

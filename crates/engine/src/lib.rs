@@ -24,7 +24,10 @@ pub use ids::Ids;
 pub use keys::{Secret, has_admin};
 pub use pools::Removal;
 pub use progress::Told;
-pub use request::{Created, Dispatch, Handed, Operated, Operation, ReportAnswer, TickReport};
+pub use request::{
+    Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, ReportAnswer, TickReport,
+};
+pub use rules::fifo::GroupVerb;
 pub use rules::idempotency::Refusal;
 pub use rules::operator::Verb;
 pub use rules::pool::next_start as next_pool_start;

@@ -1,7 +1,8 @@
 //! What reaches the decider, and what it answers once the turn is durable.
 
 pub use crate::signal::Reply;
-use model::{Breaker, Claim, DispatchGroup, NewStep, Report, SessionId, SessionOffer, State, StepId};
+use model::{Breaker, Claim, DispatchGroup, Name, NewStep, Report, SessionId, SessionOffer, State, StepId};
+use rules::fifo::GroupVerb;
 use rules::operator::Verb;
 use rules::settle::Mode;
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,44 @@ pub struct Operated {
     pub moves: Vec<(StepId, Option<State>, State)>,
 }
 
+/// What a person asks for about a message group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupOperation {
+    pub message_group: Name,
+    #[serde(with = "group_word")]
+    pub verb: GroupVerb,
+    pub by: String,
+    pub why: String,
+    pub dry_run: bool,
+}
+
+mod group_word {
+    use super::GroupVerb;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(verb: &GroupVerb, to: S) -> Result<S::Ok, S::Error> {
+        verb.word().serialize(to)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<GroupVerb, D::Error> {
+        let word = String::deserialize(from)?;
+        let known = GroupVerb::ALL.into_iter().find(|verb| verb.word() == word);
+        known.ok_or_else(|| D::Error::custom(format!("`{word}` is not a verb")))
+    }
+}
+
+/// What was done to a message group, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupOperated {
+    /// Steps whose failure holds nobody back any more.
+    pub forgiven: Vec<StepId>,
+    /// Steps that were made anew, and what took their place (nothing yet, if it is only tried).
+    pub replaced: Vec<(StepId, Option<StepId>)>,
+    /// Steps that moved, and where to.
+    pub moved: Vec<(StepId, State)>,
+    /// There are more of it than one call ends.
+    pub more: bool,
+}
+
 /// Whether a turn by hand hands out work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch {
@@ -90,6 +129,10 @@ pub enum Request {
     Operate {
         operation: Operation,
         reply: Reply<Operated>,
+    },
+    OperateGroup {
+        operation: GroupOperation,
+        reply: Reply<GroupOperated>,
     },
     Breaker {
         scope: Option<DispatchGroup>,

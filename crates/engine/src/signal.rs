@@ -4,7 +4,7 @@
 //!        owner; the owner's commit holds the effects and the answer, and the caller waits for it.
 
 use crate::EngineError;
-use crate::request::Operation;
+use crate::request::{GroupOperation, Operation};
 use model::{
     BlockId, Claim, DispatchGroup, Name, NewStep, Priority, Report, SessionId, SignalId, Step, StepId,
     Timestamp,
@@ -29,6 +29,9 @@ pub enum Signal {
     },
     Operate {
         operation: Operation,
+    },
+    OperateGroup {
+        operation: GroupOperation,
     },
     /// A session of another node has room for this many steps.
     Pull {

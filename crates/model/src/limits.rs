@@ -98,6 +98,8 @@ pub const POOL_KEPT_FOR: Duration = Duration::from_secs(1);
 pub const LINE_STEPS_MAX: usize = 50_000;
 /// Message groups in hand; the rest is found again when there is room.
 pub const LINES_MAX: usize = 20_000;
+/// Steps of a message group that one call cancels.
+pub const GROUP_STEPS_PER_CALL: usize = 10_000;
 /// Steps of one message group read at once, and message groups looked for at once.
 pub const LINE_PAGE: usize = 32;
 pub const LINES_PAGE: usize = 500;

@@ -83,6 +83,29 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
     }))
 }
 
+/// Message groups with something to do, or held back, by name.
+pub fn message_groups(browse: &Browse, after: &str, limit: usize) -> Result<wire::MessageGroupPage> {
+    let mut groups = browse.message_groups(after, limit + 1)?;
+    let more = groups.len() > limit;
+    groups.truncate(limit);
+    let next = groups.last().filter(|_| more).map(|group| group.name.to_string());
+    Ok(wire::MessageGroupPage {
+        message_groups: groups.iter().map(convert::message_group_view).collect(),
+        next,
+    })
+}
+
+/// One of them with the front of its line.
+pub fn message_group(browse: &Browse, name: &str, limit: usize) -> Result<Option<wire::MessageGroupShow>> {
+    let Some(group) = browse.message_group(name)? else { return Ok(None) };
+    let mut parents = Parents::default();
+    let mut queue = Vec::new();
+    for row in browse.line(&group, limit)? {
+        queue.push(convert::step_view(&row, parents.of(browse, &row)?));
+    }
+    Ok(Some(wire::MessageGroupShow { group: convert::message_group_view(&group), queue }))
+}
+
 pub fn groups(browse: &Browse, now: Timestamp) -> Result<wire::GroupPage> {
     let (totals, everywhere) = (browse.totals()?, browse.breaker()?);
     let groups = browse.groups()?;

@@ -1,13 +1,16 @@
 //! From the engine's types to those of the API.
 
+mod message_group;
 mod pool;
 pub mod worker;
 
+pub use message_group::{group_operated_view, message_group_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
 
 use engine::{Created, Operated, Secret, Why};
 use model::{
-    Block, Breaker, Counts, DispatchGroup, Fault, GroupStatus, Key, LogLine, State, StepId, Timestamp, limits,
+    Block, Breaker, Counts, DispatchGroup, DispatchMode, Fault, GroupStatus, Key, LogLine, Reason, State,
+    Step, StepId, Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -72,6 +75,14 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         relatable_type: detail.relatable_type,
         relatable_id: detail.relatable_id,
         pool: step.pool.as_ref().map(|p| p.to_string()),
+        message_group: step.member.as_ref().map(|m| m.group.to_string()),
+        sequence: step.member.as_ref().map(|m| m.sequence),
+        mode: step.member.as_ref().map_or(DispatchMode::Immediate, |m| m.mode).to_string(),
+        expires_at: maybe(step.expires_at),
+        block_cleared_at: maybe(detail.block_cleared_at),
+        block_cleared_by: detail.block_cleared_by,
+        block_cleared_why: detail.block_cleared_why,
+        status: status(step).into(),
         host: step.host.as_ref().map(|h| h.to_string()),
         session: step.session.map(|s| s.to_string()),
         tick_id: step.tick,
@@ -82,6 +93,19 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         completed_at: maybe(step.completed_at),
         duration_ms: ran.map(|span| millis(span.as_micros() as u64)),
         version: step.version,
+    }
+}
+
+/// The state in the words of a dispatch job.
+fn status(step: &Step) -> &'static str {
+    match step.state {
+        State::NotRunnable | State::Pending | State::Polling => "PENDING",
+        State::Dispatched => "QUEUED",
+        State::Running => "PROCESSING",
+        State::Completed | State::Skipped => "COMPLETED",
+        State::Failed | State::Stopped | State::TimedOut => "ERROR",
+        State::Cancelled if step.reason == Some(Reason::Expired) => "EXPIRED",
+        State::Cancelled | State::Superseded => "CANCELLED",
     }
 }
 

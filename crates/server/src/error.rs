@@ -85,9 +85,12 @@ impl ApiError {
                 (StatusCode::CONFLICT, "no_session", "The session is over")
             }
             ApiError::Conflict(_)
-            | ApiError::Engine(EngineError::Refused { .. } | EngineError::Apart | EngineError::Undone) => {
-                (StatusCode::CONFLICT, "refused", "Refused")
-            }
+            | ApiError::Engine(
+                EngineError::Refused { .. }
+                | EngineError::GroupRefused { .. }
+                | EngineError::Apart
+                | EngineError::Undone,
+            ) => (StatusCode::CONFLICT, "refused", "Refused"),
             ApiError::Execution(problem) => execution_class(problem),
             ApiError::Store(StoreError::Corrupt { .. })
             | ApiError::Engine(EngineError::Unavailable(StoreError::Corrupt { .. })) => {

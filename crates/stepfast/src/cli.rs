@@ -66,6 +66,9 @@ pub enum Command {
     Ticks(Ticks),
     /// The nodes and their worker sessions
     Nodes,
+    /// Steps that are done in order: their lines, what holds them back, and what is done about it
+    #[command(subcommand)]
+    MessageGroups(MessageGroups),
     /// Named limits that steps share: how many run at once, how many start in a span of time
     #[command(subcommand)]
     Pools(Pools),
@@ -212,6 +215,18 @@ pub struct Create {
     /// The pool whose limits it shares with others
     #[arg(long, value_name = "NAME")]
     pub pool: Option<String>,
+    /// Steps of one message group are done one after another, if their mode says so
+    #[arg(long, value_name = "NAME")]
+    pub message_group: Option<String>,
+    /// immediate, next_on_error or block_on_error
+    #[arg(long)]
+    pub mode: Option<String>,
+    /// Lower goes first in its message group; usually 99
+    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    pub sequence: Option<i32>,
+    /// Not wanted any more if it has not started after this many milliseconds
+    #[arg(long, value_name = "MS")]
+    pub expires_ms: Option<u64>,
     /// Not before this many milliseconds from now
     #[arg(long, value_name = "MS")]
     pub delay_ms: Option<u64>,
@@ -334,6 +349,50 @@ pub struct Drain {
     /// Off only for so long
     #[arg(long, value_name = "SECONDS")]
     pub ttl: Option<u64>,
+}
+
+#[derive(Subcommand)]
+pub enum MessageGroups {
+    /// Groups that have something to do or are held back, and why
+    List {
+        /// Only names behind this one
+        #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME")]
+        after: String,
+        #[arg(long, default_value_t = 100, value_name = "N")]
+        limit: usize,
+    },
+    /// One group with the front of its line
+    Show {
+        name: String,
+        #[arg(long, default_value_t = 20, value_name = "N")]
+        limit: usize,
+    },
+    /// Start nothing of it until it is resumed
+    Pause(GroupOperate),
+    /// Go on after a pause
+    Resume(GroupOperate),
+    /// Pass over the first of it: one that failed is forgiven, any other is skipped
+    SkipHead(GroupOperate),
+    /// Make what failed anew, in the place it had
+    Requeue(GroupOperate),
+    /// Let what failed hold nobody back any more; its state stays
+    Ignore(GroupOperate),
+    /// Cancel everything of it that stands in line or runs, and forgive what failed
+    Cancel(GroupOperate),
+    /// Let nothing hold it back, neither a pause nor what failed
+    Unblock(GroupOperate),
+}
+
+#[derive(Args)]
+pub struct GroupOperate {
+    pub name: String,
+    #[arg(long, default_value = "by hand")]
+    pub why: String,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Subcommand)]

@@ -3,7 +3,7 @@
 use crate::config::Settings;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
-use engine::{Created, EngineError, ExecutionError, OnceError, Operation, Removal};
+use engine::{Created, EngineError, ExecutionError, GroupOperation, OnceError, Operation, Removal};
 use model::{Breaker, DispatchGroup, KeyId, NewKey, NewStep, PoolUse, StepId, Timestamp};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 use store::{Clock, Retained, Retention, SystemClock};
 use wire::{
-    BreakerBody, CreatedView, ForgetBody, ForgottenView, KeyBody, KeyMadeView, KeyView, OperateBody,
-    OperatedView, PoolBody, PoolView, Problem, StepShow,
+    BreakerBody, CreatedView, ForgetBody, ForgottenView, GroupOperatedView, KeyBody, KeyMadeView, KeyView,
+    OperateBody, OperatedView, PoolBody, PoolView, Problem, StepShow,
 };
 
 /// How long a server is waited for that adds to what the database says.
@@ -109,6 +109,22 @@ impl Door {
         }
     }
 
+    pub async fn operate_group(&self, operation: GroupOperation) -> Result<GroupOperatedView> {
+        let (name, verb) = (operation.message_group.clone(), operation.verb);
+        match self {
+            Door::Local(local) => {
+                let done = local.engine.operate_group(operation).await?;
+                Ok(server::convert::group_operated_view(&name, verb, &done))
+            }
+            Door::Remote { url, http } => {
+                let mut url = under(url, &["v1", "message-groups", &name, verb.word()])?;
+                url.query_pairs_mut().append_pair("dry_run", &operation.dry_run.to_string());
+                let body = OperateBody { why: Some(operation.why), by: Some(operation.by) };
+                post(http, url.as_str(), &body).await
+            }
+        }
+    }
+
     pub async fn set_pool(&self, body: PoolBody) -> Result<PoolView> {
         match self {
             Door::Local(local) => {
@@ -129,10 +145,7 @@ impl Door {
                 Removal::InUse => bail!(Refused(server::convert::POOL_IN_USE.into())),
             },
             Door::Remote { url, http } => {
-                let mut url = reqwest::Url::parse(url)?;
-                url.path_segments_mut()
-                    .map_err(|()| Refused("the server has no path".into()))?
-                    .extend(["v1", "pools", name, "remove"]);
+                let url = under(url, &["v1", "pools", name, "remove"])?;
                 let body = serde_json::json!({ "by": by });
                 let _: serde_json::Value = post(http, url.as_str(), &body).await?;
                 Ok(())
@@ -220,6 +233,13 @@ impl Door {
             }
         }
     }
+}
+
+/// A path below the server's address; its parts may hold any character.
+fn under(url: &str, parts: &[&str]) -> Result<reqwest::Url> {
+    let mut url = reqwest::Url::parse(url)?;
+    url.path_segments_mut().map_err(|()| Refused("the server has no path".into()))?.extend(parts);
+    Ok(url)
 }
 
 fn created(created: &Created) -> CreatedView {

@@ -2,10 +2,11 @@
 
 use crate::sql::{Row, Sql};
 use crate::statements::{self, with_columns};
-use crate::{Lease, Result, params, rows};
+use crate::{Browse, Lease, Result, StepRow, params, rows};
 use model::{DispatchGroup, DispatchMode, GroupHold, Name, Step, StepId, Timestamp};
+use rules::fifo;
 use rules::why::Ahead;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The front of a line; of a blocked one, those that may pass.
 pub fn line(
@@ -49,7 +50,8 @@ pub fn in_flight(sql: &dyn Sql) -> Result<HashMap<Name, StepId>> {
                 union all
                 select s.message_group, s.id from claimed c join steps s on s.id = c.step_id
                    and s.state = 'pending' and s.attempt + 1 = c.attempt and c.parked = 0 and s.mode is not null";
-    let found = sql.rows(text, params![], |row| Ok((row.text(0)?.into(), StepId::from_bytes(row.get(1)?))))?;
+    let found =
+        sql.rows(text, params![], |row| Ok((row.text(0)?.into(), StepId::from_bytes(row.get(1)?))))?;
     Ok(found.into_iter().collect())
 }
 
@@ -83,4 +85,80 @@ fn hold(row: &Row) -> Result<GroupHold> {
         by: row.get(3)?,
         why: row.get(4)?,
     })
+}
+
+/// A message group that has something to do, or is held back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageGroup {
+    pub name: Name,
+    pub home: DispatchGroup,
+    /// Steps in line, counted up to a thousand.
+    pub waiting: usize,
+    /// Whoever has the group or comes next.
+    pub head: Option<StepId>,
+    pub in_flight: bool,
+    pub holds: Vec<GroupHold>,
+}
+
+const COUNTED: usize = 1_000;
+
+impl Browse {
+    /// By name, behind a cursor.
+    pub fn message_groups(&self, after: &str, limit: usize) -> Result<Vec<MessageGroup>> {
+        let sql = self.sql();
+        let in_flight = in_flight(sql)?;
+        let mut names: BTreeSet<Name> = in_flight.keys().filter(|name| &***name > after).cloned().collect();
+        let held =
+            "select distinct message_group from message_groups where message_group > $1 order by 1 limit $2";
+        names.extend(sql.rows(held, params![after, limit], |row| Ok(row.text(0)?.into()))?);
+        for group in self.groups()? {
+            let heads = heads(sql, &group.dispatch_group, after, limit)?;
+            names.extend(heads.iter().filter_map(|step| step.line().map(|member| member.group.clone())));
+        }
+        let found = names.iter().take(limit).map(|name| self.group_named(name, &in_flight));
+        Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// None if it has nothing to do and is not held back.
+    pub fn message_group(&self, name: &str) -> Result<Option<MessageGroup>> {
+        self.group_named(&name.into(), &in_flight(self.sql())?)
+    }
+
+    /// The front of its line, the first one first.
+    pub fn line(&self, group: &MessageGroup, limit: usize) -> Result<Vec<StepRow>> {
+        let mut ids: Vec<StepId> = group.head.into_iter().collect();
+        let page = line(self.sql(), &group.home, &group.name, false, limit)?;
+        ids.extend(page.iter().map(|step| step.id).filter(|id| Some(*id) != group.head));
+        let rows = ids.into_iter().take(limit).map(|id| self.step(id));
+        Ok(rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    fn group_named(&self, name: &Name, in_flight: &HashMap<Name, StepId>) -> Result<Option<MessageGroup>> {
+        let sql = self.sql();
+        let groups: Vec<DispatchGroup> = self.groups()?.into_iter().map(|g| g.dispatch_group).collect();
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        let home = fifo::home(name, &groups);
+        let holds = holds_of(sql, name)?;
+        let counted =
+            "select count(*) from (select 1 from steps where dispatch_group = $1 and message_group = $2
+                          and state = 'pending' and joined > 0 limit $3) as line";
+        let waiting: usize = sql.value(counted, params![home.as_str(), &**name, COUNTED])?;
+        let flies = in_flight.get(name).copied();
+        let first = match flies {
+            Some(_) => flies,
+            None => line(sql, &home, name, false, 1)?.first().map(|step| step.id),
+        };
+        let idle = first.is_none() && holds.is_empty();
+        let group = || MessageGroup {
+            name: name.clone(),
+            home,
+            waiting,
+            head: first,
+            in_flight: flies.is_some(),
+            holds,
+        };
+        Ok((!idle).then(group))
+    }
 }

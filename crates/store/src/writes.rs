@@ -10,7 +10,7 @@ use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
 use model::limits;
-use model::{Backoff, Block, Breaker, Counts, Timestamp};
+use model::{Backoff, Block, Breaker, Counts, DispatchGroup, Name, Rank, Step, Timestamp};
 use rules::board::HoldChange;
 use std::time::Duration;
 
@@ -47,6 +47,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
         batch.rates.iter().map(|(pool, until)| values![*until, &**pool]).collect(),
     );
     plan.put_holds(batch);
+    plan.put_sweeps(batch);
     plan.put(sql::DELETE_CLAIM, false, batch.claims_done.iter().map(|id| vec![Param::from(*id)]).collect());
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
@@ -118,6 +119,16 @@ impl<'a> Plan<'a> {
         self.put(sql::WRITE_STEP, true, whole);
     }
 
+    fn put_sweeps(&mut self, batch: &'a Batch) {
+        let row = |(home, group, rank): &'a (DispatchGroup, Name, Rank)| {
+            values![home.as_str(), &**group, i64::from(rank.0), rank.1]
+        };
+        self.put(sql::SWEEP_LINE, false, batch.swept.iter().map(row).collect());
+        if batch.sweep_all {
+            self.put(sql::SWEEP_LINES, false, vec![values![]]);
+        }
+    }
+
     /// In order: what is held and let go in one turn is not held.
     fn put_holds(&mut self, batch: &'a Batch) {
         for (home, change) in &batch.holds {
@@ -179,6 +190,14 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Whether a step is in its line, and whether it was claimed before.
+fn joined(s: &Step) -> i64 {
+    match s.line() {
+        Some(member) if member.joined && !s.state.is_terminal() => 1 + i64::from(s.attempt > 0),
+        _ => 0,
+    }
+}
+
 /// For `insert_step.sql`.
 fn new_step(write: &StepWrite) -> Values<'_> {
     let (s, d) = (&write.step, &write.detail);
@@ -223,7 +242,7 @@ fn new_step(write: &StepWrite) -> Values<'_> {
         line.map(|m| m.mode.word()),
         s.member.as_ref().map(|m| i64::from(m.sequence)),
         line.map(|m| m.place.bytes()),
-        line.is_some_and(|m| m.joined),
+        joined(s),
         s.expires_at,
     ]
 }
@@ -294,7 +313,7 @@ fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
         d.was_notified,
         d.late_reports.unwrap_or(0),
         s.look.as_ref().map(|look| look.at.to_string()),
-        s.line().is_some_and(|m| m.joined),
+        joined(s),
         d.block_cleared_at,
         d.block_cleared_by.as_deref(),
         d.block_cleared_why.as_deref(),

@@ -28,7 +28,8 @@ async fn started(stage: &mut Stage) -> String {
     keys.join(" ")
 }
 async fn end(stage: &Stage, key: &str, action: &str) {
-    let filter = Filter { step_key: Some(key.into()), states: vec![State::Running], limit: 1, ..Filter::default() };
+    let filter =
+        Filter { step_key: Some(key.into()), states: vec![State::Running], limit: 1, ..Filter::default() };
     let step = stage.browse().steps(&filter).unwrap().remove(0).step;
     stage.report(step.session.unwrap(), step.id, step.attempt, outcome_of(action).unwrap()).await;
 }

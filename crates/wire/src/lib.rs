@@ -17,6 +17,7 @@ mod dashboard;
 mod execution;
 mod group;
 mod key;
+mod message_group;
 mod node;
 mod operate;
 mod pool;
@@ -37,6 +38,10 @@ pub use execution::{
 };
 pub use group::{GroupPage, GroupView};
 pub use key::{KeyBody, KeyMadeView, KeyPage, KeyView};
+pub use message_group::{
+    GroupMoveView, GroupOperatedView, HoldView, MessageGroupPage, MessageGroupShow, MessageGroupView,
+    ReplacedView,
+};
 pub use node::{NodePage, NodeView, SessionView};
 pub use operate::{MoveView, OperateBody, OperatedView};
 pub use pool::{PoolBody, PoolPage, PoolView};

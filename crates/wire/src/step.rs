@@ -45,6 +45,18 @@ pub struct StepView {
     pub relatable_id: Option<String>,
     /// The pool whose limits it shares.
     pub pool: Option<String>,
+    pub message_group: Option<String>,
+    /// Lower goes first in its message group.
+    pub sequence: Option<i32>,
+    /// `immediate`, `next_on_error` or `block_on_error`.
+    pub mode: String,
+    pub expires_at: Option<String>,
+    /// Since when its failure holds nobody back any more, by whom and why.
+    pub block_cleared_at: Option<String>,
+    pub block_cleared_by: Option<String>,
+    pub block_cleared_why: Option<String>,
+    /// The state in the words of a dispatch job: PENDING, QUEUED, PROCESSING, COMPLETED, ERROR, CANCELLED or EXPIRED.
+    pub status: String,
     pub host: Option<String>,
     pub session: Option<String>,
     pub tick_id: Option<i64>,
@@ -195,7 +207,7 @@ mod tests {
         "index":1,"child_block_id":null,"parent_step_id":null,"attempt":0,"failed_attempts":0,"lost_attempts":0,
         "max_attempts":3,"late_reports":0,"throttled":false,"was_throttled":false,"dispatch_after":null,
         "arguments":{"b":1.10,"a":18446744073709551616},"response":null,"error_message":null,"error_stack_trace":null,
-        "note":null,"relatable_type":null,"relatable_id":null,"pool":null,"host":null,"session":null,"tick_id":null,
+        "note":null,"relatable_type":null,"relatable_id":null,"pool":null,"message_group":null,"sequence":null,"mode":"immediate","expires_at":null,"block_cleared_at":null,"block_cleared_by":null,"block_cleared_why":null,"status":"PENDING","host":null,"session":null,"tick_id":null,
         "superseded_by":null,"created_at":"2027-01-15T08:00:00.000000Z","dispatched_at":null,"started_at":null,
         "completed_at":null,"duration_ms":null,"version":0,"why":["it is due later"],"attempts":[],"history":[],
         "log":[],"children":null}"#;

@@ -268,6 +268,9 @@ impl Node {
             Signal::Operate { operation } => {
                 return self.operate(turn, operation, Reply::Signal(row.id), now);
             }
+            Signal::OperateGroup { operation } => {
+                return self.operate_group(turn, operation, Reply::Signal(row.id), now);
+            }
             Signal::Pull { session, places } => {
                 turn.pulls.push((row.id, session, places));
                 return Ok(());

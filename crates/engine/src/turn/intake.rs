@@ -33,6 +33,7 @@ impl Node {
         match request {
             Request::Create { steps, by, reply } => self.create(turn, steps, by, reply, now),
             Request::Operate { operation, reply } => self.operate(turn, operation, reply, now),
+            Request::OperateGroup { operation, reply } => self.operate_group(turn, operation, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
                 Ok(())
@@ -581,6 +582,7 @@ pub fn refuse(request: Request, problem: &StoreError) {
     match request {
         Request::Create { reply, .. } => no(reply, problem),
         Request::Operate { reply, .. } => no(reply, problem),
+        Request::OperateGroup { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),
         Request::Join { reply, .. } | Request::JoinAgain { reply, .. } => no(reply, problem),
         Request::Reports { reply, .. } => no(reply, problem),

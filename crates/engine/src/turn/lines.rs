@@ -24,6 +24,8 @@ pub struct LineSources {
     scans: BTreeMap<DispatchGroup, Scan>,
     /// By turn that is not durable, the first of each line that it left on disk.
     unseen: BTreeMap<u64, HashMap<Name, Rank>>,
+    /// Steps that ended and stand in the index of their line until it is swept: how many, and the last of them.
+    ended: HashMap<Name, (usize, Rank)>,
 }
 
 impl LineSources {
@@ -40,6 +42,16 @@ impl LineSources {
     }
     pub fn durable(&mut self, turn: u64) {
         self.unseen = self.unseen.split_off(&(turn + 1));
+    }
+    /// A step of a line ended. From time to time, and at its end, the line is to be swept up to this rank.
+    pub fn ended(&mut self, step: &Step, board: &Board) -> Option<(DispatchGroup, Name, Rank)> {
+        let member = step.line()?;
+        let (n, last) = self.ended.entry(member.group.clone()).or_insert((0, member.rank()));
+        (*n, *last) = (*n + 1, member.rank().max(*last));
+        let due = *n >= limits::LINE_PAGE || !board.lines.knows(&member.group);
+        due.then(|| self.ended.remove(&member.group))
+            .flatten()
+            .map(|(_, last)| (step.dispatch_group.clone(), member.group.clone(), last))
     }
     /// Whoever stands here or behind it may be hidden by a turn that is on its way.
     fn first_unseen(&self, group: &Name) -> Option<Rank> {

@@ -4,6 +4,7 @@ mod abroad;
 mod act;
 mod claims;
 mod gather;
+mod groups;
 mod hand;
 mod intake;
 mod keep;

@@ -77,7 +77,7 @@ impl Node {
     }
 
     /// A new step takes the place of one that failed; steps cut off behind it are made anew with it.
-    fn retry(
+    pub(super) fn retry(
         &mut self,
         operation: &Operation,
         now: Timestamp,

@@ -24,6 +24,13 @@ impl Node {
         let ids = changes.steps.iter().map(|(s, _)| s.id).collect();
         self.take_from_sessions(&mut turn, &changes);
         self.write_slots(&mut turn, &changes, &mut batch);
+        // Elsewhere a step that ends leaves the index of its line by itself.
+        if !self.store.is_shared() {
+            let ended = changes.steps.iter().map(|(step, _)| step).filter(|step| step.state.is_terminal());
+            let sweeps = ended.filter_map(|step| self.sources.lines.ended(step, &self.board));
+            batch.swept = sweeps.collect();
+            batch.sweep_all = turn.forget;
+        }
         for (step, change) in &changes.steps {
             let in_line = step.line().is_some();
             if step.state == State::Pending && step.is_due(now) && !in_line && !self.board.windows.holds(step)

@@ -138,6 +138,7 @@ fn context<'a>(world: &'a World, step: &Step) -> Context<'a> {
         free_takers: takers(world, step).filter(|s| s.free() > 0).count(),
         held_until: holder.map(|s| s.lease_ends_at),
         pool: None,
+        ahead: None,
     }
 }
 
@@ -168,6 +169,9 @@ fn is_true(world: &World, step: &Step, reason: &Why) -> bool {
         | Why::NoOwner { .. }
         | Why::PoolFull { .. }
         | Why::PoolRate { .. }
-        | Why::NoPool { .. } => false,
+        | Why::NoPool { .. }
+        | Why::GroupPaused { .. }
+        | Why::GroupBlocked { .. }
+        | Why::InLine { .. } => false,
     }
 }

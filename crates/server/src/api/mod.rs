@@ -8,6 +8,7 @@ mod executions;
 mod groups;
 mod health;
 mod keys;
+mod message_groups;
 mod nodes;
 mod operate;
 mod pools;
@@ -33,6 +34,9 @@ pub fn routes() -> Routes {
         .at("/v1/breaker", [get(View, breaker::show), post(Operate, breaker::switch)])
         .at("/v1/pools", [get(View, pools::list), post(Operate, pools::set)])
         .at("/v1/pools/{name}/remove", [post(Operate, pools::remove)])
+        .at("/v1/message-groups", [get(View, message_groups::list)])
+        .at("/v1/message-groups/{name}", [get(View, message_groups::show)])
+        .at("/v1/message-groups/{name}/{verb}", [post(Operate, message_groups::operate)])
         .at("/v1/drain", [get(View, drain::show)])
         .at("/v1/ticks", [get(View, ticks::list)])
         .at("/v1/nodes", [get(View, nodes::list)])

@@ -11,7 +11,7 @@ use engine::{Operation, Verb};
 use serde::Deserialize;
 use std::sync::Arc;
 
-const WHY_DEFAULT: &str = "by hand";
+pub const WHY_DEFAULT: &str = "by hand";
 /// Bytes of an explanation.
 const WHY_BYTES_MAX: usize = 4_096;
 
@@ -23,7 +23,7 @@ pub struct Named {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct How {
-    dry_run: bool,
+    pub dry_run: bool,
 }
 
 pub async fn operate(

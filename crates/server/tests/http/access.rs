@@ -18,6 +18,9 @@ const EXPECTED: &str = "
     GET  /v1/groups                  view
     GET  /v1/breaker                 view
     POST /v1/breaker                 operate
+    GET  /v1/message-groups          view
+    GET  /v1/message-groups/{name}   view
+    POST /v1/message-groups/{name}/{verb} operate
     GET  /v1/pools                   view
     POST /v1/pools                   operate
     POST /v1/pools/{name}/remove     operate

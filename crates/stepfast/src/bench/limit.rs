@@ -131,8 +131,6 @@ fn drain(
                 queue: "default".into(),
                 priority: model::Priority::Normal,
                 pool: None,
-                member: None,
-                expires_at: None,
             };
             let some = store.ready(&sort, after.get(group).copied(), BATCH / groups.len())?;
             if let Some(last) = some.last() {

@@ -2,6 +2,7 @@
 
 mod drain;
 mod enqueue;
+mod fifo;
 mod figures;
 mod growth;
 mod latency;
@@ -22,6 +23,8 @@ use store::{Database, Listen};
 pub enum Workload {
     /// How fast ready no-op steps are claimed, run and recorded.
     Drain,
+    /// Drain of 1,000 message groups beside steps in no order, and short lines beside a long one.
+    Fifo,
     /// Single creates from 8 clients, and bulk creates.
     Enqueue,
     /// From an acknowledged create to the start of the job, on an idle engine.
@@ -56,6 +59,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
     let figures = match args.workload {
         Workload::Drain => drain::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Enqueue => enqueue::run(&rig, args.n.unwrap_or(50_000)).await,
+        Workload::Fifo => fifo::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Latency => latency::run(&rig, args.n.unwrap_or(2_000)).await,
         Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,

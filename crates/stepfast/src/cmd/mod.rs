@@ -7,6 +7,7 @@ mod dispatch;
 mod executions;
 mod groups;
 mod keys;
+mod message_groups;
 mod nodes;
 mod output;
 mod pools;
@@ -53,6 +54,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Drain(args) => breaker::drain(&settings, &common, args).await,
         Command::Ticks(args) => ticks::run(&browse()?, &args, common.json),
         Command::Nodes => nodes::run(&browse()?, common.json),
+        Command::MessageGroups(verb) => message_groups::run(&settings, &common, verb).await,
         Command::Pools(verb) => pools::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,
         Command::Check(args) => check::run(&settings, &args, common.json),

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use server::convert;
 use std::io::Read;
 use std::process::ExitCode;
+use std::time::Duration;
 use store::Browse;
 use store::{Clock, Filter, StepRow, SystemClock};
 use wire::ProgressView;
@@ -67,6 +68,10 @@ fn requested(args: Create) -> Result<Vec<NewStep>> {
         priority: args.priority,
         dispatch_group: args.dispatch_group,
         pool: args.pool,
+        message_group: args.message_group,
+        mode: args.mode,
+        sequence: args.sequence,
+        expires_at: args.expires_ms.map(|ms| (SystemClock::default().now() + Duration::from_millis(ms)).0),
         delay_ms: args.delay_ms,
         max_attempts: args.max_attempts,
         parent_step_id: args.parent.map(|id| step_id(&id)).transpose()?,

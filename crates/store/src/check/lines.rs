@@ -71,10 +71,10 @@ fn in_flight(scene: &Scene) -> Result<Vec<Flight>> {
 /// Whether a step that waited, and still waits, should have gone first.
 fn passed_over(scene: &Scene, flight: &Flight, blocked: bool, report: &mut Report) -> Result<()> {
     let text = "select id, attempt, mode from steps
-                 where message_group = $1 and state = 'pending' and joined = 1 and id <> $2
+                 where message_group = $1 and state = 'pending' and joined > 0 and id <> $2
                    and (attempt > 0 or (wake_at is null and block_id is null and created_at < $3
                         and (sequence < $4 or (sequence = $4 and place < $5))))
-                 order by (attempt = 0), sequence, place limit 10";
+                 order by joined desc, sequence, place limit 10";
     let member = &flight.member;
     let since = flight.since.unwrap_or(Timestamp(i64::MIN));
     let values = params![&*member.group, flight.id, since, i64::from(member.sequence), member.place];
@@ -87,7 +87,8 @@ fn passed_over(scene: &Scene, flight: &Flight, blocked: bool, report: &mut Repor
         !by_log && (*attempt > 0 || (flight.attempt == 1 && (*passes || !blocked)))
     };
     if let Some((id, _, _)) = before.iter().find(|one| wronged(one)) {
-        let problem = format!("it runs although step {id} of its message group `{}` goes first", member.group);
+        let problem =
+            format!("it runs although step {id} of its message group `{}` goes first", member.group);
         report.add("I9", format!("step {}", flight.id), problem);
     }
     Ok(())
@@ -107,7 +108,11 @@ fn blocked(scene: &Scene, report: &mut Report) -> Result<HashMap<Name, Timestamp
         let state: Option<String> = row.get(3)?;
         if !matches!(state.as_deref(), Some("failed" | "stopped" | "timed_out")) {
             let state = state.as_deref().unwrap_or("not on record");
-            report.add("I10", format!("message group {group}"), format!("step {id} blocks it, and is {state}"));
+            report.add(
+                "I10",
+                format!("message group {group}"),
+                format!("step {id} blocks it, and is {state}"),
+            );
         }
         Ok(())
     })?;

@@ -1,4 +1,5 @@
--- Message groups: steps that are done one after another. `joined` says that a step is in the line, `place` whose place it has there;
+-- Message groups: steps that are done one after another. `joined` is 1 for a step in the line and 2 for one that
+-- was claimed before, `place` says whose place it has there;
 -- a step without a mode is done in no order.
 alter table steps add column message_group text;
 alter table steps add column mode text;
@@ -18,9 +19,9 @@ alter table steps_archive add column expires_at integer;
 alter table steps_archive add column block_cleared_at integer;
 alter table steps_archive add column block_cleared_by text;
 alter table steps_archive add column block_cleared_why text;
--- The line of each message group: who has been claimed before, then by rank.
-create index steps_line on steps (dispatch_group, message_group, (attempt = 0), sequence, place, mode)
-    where state = 'pending' and joined = 1;
+-- The line of each message group: who was claimed before, then by rank. A step that ends stays in it until the line is swept:
+-- to take each out at once would write a page of the index for every step.
+create index steps_line on steps (dispatch_group, message_group, joined desc, sequence, place) where joined > 0;
 -- One at a time: the owner of the group sees to it, and this refuses whoever does not.
 create unique index steps_in_flight on steps (message_group)
     where mode is not null and parked = 0 and (state = 'dispatched' or state = 'running');

@@ -1,0 +1,155 @@
+//! What people do to message groups: hold them, let them go on, deal with what failed; fenced, audited, and tried without a write.
+
+use super::node::{Node, Turn};
+use crate::EngineError;
+use crate::request::{GroupOperated, GroupOperation, Operation, Reply};
+use crate::signal::Signal;
+use model::{DispatchGroup, GroupHold, Name, State, Step, StepId, Timestamp, limits};
+use rules::fifo::{self, GroupAct, GroupVerb};
+use rules::operator::Verb;
+use store::{AuditEntry, Result, StoreError, message_groups};
+
+impl Node {
+    pub(super) fn operate_group(
+        &mut self,
+        turn: &mut Turn,
+        operation: GroupOperation,
+        reply: Reply<GroupOperated>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let group = operation.message_group.clone();
+        let home = fifo::home(&group, &self.config.groups);
+        if !self.owns(&home) {
+            self.forward(turn, &home, &Signal::OperateGroup { operation }, reply);
+            return Ok(());
+        }
+        let held = self.board.lines.held(&group).cloned().unwrap_or_default();
+        let live = match operation.verb {
+            GroupVerb::SkipHead | GroupVerb::Cancel => self.live_of(&group, &home)?,
+            _ => Vec::new(),
+        };
+        let more = live.len() > limits::GROUP_STEPS_PER_CALL;
+        let live = &live[..live.len().min(limits::GROUP_STEPS_PER_CALL)];
+        let acts = match fifo::decide(operation.verb, &held, live) {
+            Ok(acts) => acts,
+            Err(refused) => {
+                let why = refused.to_string();
+                turn.acts.refuse(reply, EngineError::GroupRefused { message_group: group.to_string(), why });
+                return Ok(());
+            }
+        };
+        let mut done = GroupOperated { more, ..GroupOperated::default() };
+        for act in acts {
+            self.act_on_group(&operation, act, &mut done, now)?;
+        }
+        if !operation.dry_run {
+            let told = serde_json::to_string(&done).expect("an answer is plain data");
+            turn.audit.push(AuditEntry {
+                who: operation.by,
+                verb: operation.verb.word().into(),
+                target: format!("message group {group}"),
+                why: Some(operation.why),
+                before: None,
+                after: Some(told),
+            });
+        }
+        turn.acts.reply(reply, done);
+        Ok(())
+    }
+
+    fn act_on_group(
+        &mut self,
+        operation: &GroupOperation,
+        act: GroupAct,
+        done: &mut GroupOperated,
+        now: Timestamp,
+    ) -> Result<()> {
+        let GroupOperation { message_group: group, by, why, dry_run, .. } = operation;
+        match act {
+            GroupAct::Forgive(id) => done.forgiven.push(id),
+            GroupAct::Skip(id) => done.moved.push((id, State::Skipped)),
+            GroupAct::Cancel(id) => done.moved.push((id, State::Cancelled)),
+            GroupAct::Retry(_) | GroupAct::Pause | GroupAct::Resume => {}
+        }
+        match act {
+            GroupAct::Retry(id) if *dry_run => done.replaced.push((id, None)),
+            _ if *dry_run => {}
+            GroupAct::Pause => self.board.hold_group(GroupHold {
+                group: group.clone(),
+                blocked_by: None,
+                at: now,
+                by: Some(by.clone()),
+                why: Some(why.clone()),
+            }),
+            GroupAct::Resume => drop(self.board.release_group(group, None)),
+            GroupAct::Forgive(id) => self.forgive(operation, id, now)?,
+            GroupAct::Retry(id) => {
+                let made = self.requeue(operation, id, now)?;
+                done.replaced.push((id, made));
+            }
+            GroupAct::Skip(id) => self.end_in_line(id, Verb::Skip, why)?,
+            GroupAct::Cancel(id) => self.end_in_line(id, Verb::Cancel, why)?,
+        }
+        Ok(())
+    }
+
+    /// A failure holds nobody back any more; the step says since when, by whom and why.
+    fn forgive(&mut self, operation: &GroupOperation, id: StepId, now: Timestamp) -> Result<()> {
+        if self.bring(id)? {
+            self.board.edit(id, |_, detail| {
+                detail.block_cleared_at = Some(now);
+                detail.block_cleared_by = Some(operation.by.clone());
+                detail.block_cleared_why = Some(operation.why.clone());
+            });
+        }
+        self.board.release_group(&operation.message_group, Some(id));
+        Ok(())
+    }
+
+    /// A step that cannot be made anew is forgiven instead: nothing of it is left to wait for.
+    fn requeue(&mut self, operation: &GroupOperation, id: StepId, now: Timestamp) -> Result<Option<StepId>> {
+        let GroupOperation { by, why, .. } = operation;
+        let again = Operation { step: id, by: by.clone(), why: why.clone(), verb: None, dry_run: false };
+        let made = if self.bring(id)? { self.retry(&again, now)? } else { Ok(None) };
+        match made {
+            Ok(made) => {
+                self.board.release_group(&operation.message_group, Some(id));
+                Ok(made)
+            }
+            Err(_) => {
+                self.forgive(operation, id, now)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn end_in_line(&mut self, id: StepId, verb: Verb, why: &str) -> Result<()> {
+        if !self.bring(id)? {
+            return Ok(());
+        }
+        let step = self.board.step(id).expect("it was just brought");
+        let children = step.child_block.and_then(|block| self.board.block(block));
+        // One that ended meanwhile is where it was wanted.
+        if let Ok(effect) = rules::operator::decide(step, children, verb, why) {
+            self.board.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        }
+        Ok(())
+    }
+
+    /// Steps of a line that wait or run, the first one first; one more than a call ends tells that there are more.
+    fn live_of(&mut self, group: &Name, home: &DispatchGroup) -> Result<Vec<StepId>> {
+        let limit = limits::GROUP_STEPS_PER_CALL + 1;
+        let page = message_groups::line(self.store.reader(), home, group, false, limit)?;
+        let mut steps: Vec<Step> =
+            page.into_iter().filter(|step| self.board.step(step.id).is_none()).collect();
+        let of_line = |step: &&Step| {
+            let joined = step.line().is_some_and(|member| member.group == *group && member.joined);
+            joined && (step.is_held() || step.state == State::Pending)
+        };
+        steps.extend(self.board.steps().filter(of_line).cloned());
+        let rank = |step: &Step| (step.attempt == 0, step.line().map(|member| member.rank()));
+        steps.sort_unstable_by_key(rank);
+        steps.truncate(limit);
+        Ok(steps.into_iter().map(|step| step.id).collect())
+    }
+}

@@ -1,0 +1,72 @@
+//! Message groups: list, show, and what a person does to one.
+
+use super::operate::{How, WHY_DEFAULT, explained};
+use crate::access::Caller;
+use crate::answers;
+use crate::app::App;
+use crate::convert;
+use crate::error::ApiError;
+use crate::extract::{Params, Posted, page_size};
+use axum::Json;
+use axum::extract::{Path, State};
+use engine::{GroupOperation, GroupVerb};
+use serde::Deserialize;
+use std::sync::Arc;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<wire::MessageGroupPage>, ApiError> {
+    let (after, limit) = (wanted.after.unwrap_or_default(), page_size(wanted.limit)?);
+    Ok(Json(app.read(move |browse| answers::message_groups(browse, &after, limit)).await?))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<wire::MessageGroupShow>, ApiError> {
+    let limit = page_size(wanted.limit)?;
+    let named = name.clone();
+    let found = app.read(move |browse| answers::message_group(browse, &named, limit)).await?;
+    let idle =
+        || ApiError::NotFound(format!("message group `{name}` has nothing to do and is not held back"));
+    Ok(Json(found.ok_or_else(idle)?))
+}
+
+#[derive(Deserialize)]
+pub struct Named {
+    name: String,
+    verb: String,
+}
+
+pub async fn operate(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(Named { name, verb }): Path<Named>,
+    Params(How { dry_run }): Params<How>,
+    Posted(body): Posted<wire::OperateBody>,
+) -> Result<Json<wire::GroupOperatedView>, ApiError> {
+    let verb = which(&verb)?;
+    let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
+    let by = caller.signed(body.by)?;
+    let message_group = name.as_str().into();
+    let operation = GroupOperation { message_group, verb, by, why, dry_run };
+    let done = app.site.engine.operate_group(operation).await?;
+    Ok(Json(convert::group_operated_view(&name, verb, &done)))
+}
+
+fn which(word: &str) -> Result<GroupVerb, ApiError> {
+    GroupVerb::ALL.into_iter().find(|verb| verb.word() == word).ok_or_else(|| {
+        let known: Vec<&str> = GroupVerb::ALL.iter().map(|verb| verb.word()).collect();
+        let known = known.join(", ");
+        ApiError::NotFound(format!("`{word}` cannot be done to a message group; these can: {known}"))
+    })
+}

@@ -1,0 +1,117 @@
+//! `message-groups`: the lines of steps that are done in order, what holds them back, and what is done about it.
+
+use super::{output, whoever};
+use crate::Refused;
+use crate::cli::{Common, GroupOperate, MessageGroups};
+use crate::config::Settings;
+use crate::door::Door;
+use anyhow::{Result, bail};
+use engine::{GroupOperation, GroupVerb};
+use server::answers;
+use std::process::ExitCode;
+use wire::{HoldView, MessageGroupView};
+
+pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> Result<ExitCode> {
+    let (args, verb) = match verb {
+        MessageGroups::List { limit, after } => return list(settings, &after, limit, common.json),
+        MessageGroups::Show { name, limit } => return show(settings, &name, limit, common.json),
+        MessageGroups::Pause(args) => (args, GroupVerb::Pause),
+        MessageGroups::Resume(args) => (args, GroupVerb::Resume),
+        MessageGroups::SkipHead(args) => (args, GroupVerb::SkipHead),
+        MessageGroups::Requeue(args) => (args, GroupVerb::Requeue),
+        MessageGroups::Ignore(args) => (args, GroupVerb::Ignore),
+        MessageGroups::Cancel(args) => (args, GroupVerb::Cancel),
+        MessageGroups::Unblock(args) => (args, GroupVerb::Unblock),
+    };
+    operate(settings, common, args, verb).await
+}
+
+fn list(settings: &Settings, after: &str, limit: usize, json: bool) -> Result<ExitCode> {
+    let page = answers::message_groups(&settings.database.browse()?, after, limit)?;
+    if json {
+        page.message_groups.iter().for_each(output::line);
+    } else {
+        let rows = page.message_groups.iter().map(row).collect();
+        output::table(&["message group", "state", "waiting", "head", "why"], rows);
+    }
+    if let Some(next) = page.next {
+        eprintln!("there are more; see --after {next}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(group: &MessageGroupView) -> Vec<String> {
+    let waiting = if group.waiting >= 1_000 { "1000+".into() } else { group.waiting.to_string() };
+    let why: Vec<String> = group.holds.iter().map(told).collect();
+    vec![
+        group.message_group.clone(),
+        group.state.clone(),
+        waiting,
+        group.head.clone().unwrap_or_else(|| "-".into()),
+        if why.is_empty() { "-".into() } else { why.join("; ") },
+    ]
+}
+
+fn told(hold: &HoldView) -> String {
+    let why = hold.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    match (&hold.blocked_by, &hold.by) {
+        (Some(step), _) => format!("step {step} failed{why}"),
+        (None, by) => format!("paused by {}{why}", by.as_deref().unwrap_or("somebody")),
+    }
+}
+
+fn show(settings: &Settings, name: &str, limit: usize, json: bool) -> Result<ExitCode> {
+    let Some(shown) = answers::message_group(&settings.database.browse()?, name, limit)? else {
+        bail!(Refused(format!("message group `{name}` has nothing to do and is not held back")))
+    };
+    if json {
+        output::line(&shown);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let group = &shown.group;
+    output::text(format_args!("{} is {}; {} step(s) in line", name, group.state, group.waiting));
+    group.holds.iter().for_each(|hold| output::text(format_args!("  {}", told(hold))));
+    let cells = |step: &wire::StepView| {
+        let key = step.step_key.clone().unwrap_or_else(|| "-".into());
+        let sequence = step.sequence.map_or_else(|| "-".into(), |n| n.to_string());
+        vec![step.id.clone(), key, step.action.clone(), step.state.clone(), sequence, step.created_at.clone()]
+    };
+    let rows = shown.queue.iter().map(cells).collect();
+    output::table(&["id", "key", "action", "state", "sequence", "created"], rows);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn operate(
+    settings: &Settings,
+    common: &Common,
+    args: GroupOperate,
+    verb: GroupVerb,
+) -> Result<ExitCode> {
+    let GroupOperate { name, why, by, dry_run } = args;
+    let message_group = name.as_str().into();
+    let operation = GroupOperation { message_group, verb, by: whoever(by), why, dry_run };
+    let door = Door::open(settings, common.server.as_deref(), "message-groups")?;
+    let done = door.operate_group(operation).await;
+    door.close().await?;
+    let done = done?;
+    if common.json {
+        output::line(&done);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let would = if dry_run { "would " } else { "" };
+    output::text(format_args!("message group {name}: {would}{}", done.verb));
+    for id in &done.forgiven {
+        output::text(format_args!("  step {id} holds nobody back any more"));
+    }
+    for replaced in &done.replaced {
+        let by = replaced.by.as_deref().unwrap_or("a new step");
+        output::text(format_args!("  {by} takes the place of step {}", replaced.step_id));
+    }
+    for moved in &done.moved {
+        output::text(format_args!("  step {} -> {}", moved.step_id, moved.to));
+    }
+    if done.more {
+        eprintln!("there are more steps in this group; run the same again");
+    }
+    Ok(ExitCode::SUCCESS)
+}
