@@ -1,6 +1,7 @@
 //! What can be typed: the commands, their options and their help.
 
 use crate::bench::Workload;
+use crate::config::{QueueLimit, queue_limit};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -110,12 +111,19 @@ pub struct Serve {
 
 #[derive(Args, Clone)]
 pub struct Worker {
-    /// Jobs that run at once
-    #[arg(long, default_value_t = 64)]
-    pub concurrency: usize,
-    /// Only these queues; all that the server knows when left out
+    /// Jobs that run at once, of all queues without a limit of their own together [default: 64]
+    #[arg(long)]
+    pub concurrency: Option<usize>,
+    /// Only these queues; without any and without --queue, all that the server knows
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub queues: Vec<String>,
+    /// A queue with a limit of its own, as email=4; for more, write it again. Without --queues also `priority`, with as many places as the
+    /// largest of them or as --concurrency says; priority=0 leaves it out
+    #[arg(long = "queue", value_delimiter = ',', value_name = "NAME=N", value_parser = queue_limit)]
+    pub limited: Vec<QueueLimit>,
+    /// Steps to hold beyond those that run, for each limit, so that the next starts without asking; for many short jobs [default: 0]
+    #[arg(long, value_name = "N")]
+    pub prefetch: Option<usize>,
 }
 
 #[derive(Args, Clone)]

@@ -1,8 +1,10 @@
 //! Configuration: flags over environment over file over defaults, every fault told at once.
 
 mod actions;
+mod worker;
 
 pub use actions::Actions;
+pub use worker::{QueueLimit, Worker, queue_limit};
 
 use crate::cli::Common;
 use crate::host_name;
@@ -32,6 +34,7 @@ struct RawConfig {
     dispatch: RawDispatch,
     pools: BTreeMap<String, RawPool>,
     actions: actions::RawActions,
+    worker: worker::RawWorker,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -49,7 +52,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "db",
     "bind",
     "port",
@@ -63,6 +66,7 @@ const KEYS: [&str; 13] = [
     "dispatch",
     "pools",
     "actions",
+    "worker",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
@@ -79,6 +83,8 @@ pub struct Settings {
     pub workers: usize,
     pub engine: engine::Config,
     pub actions: Actions,
+    /// What `worker` serves.
+    pub worker: Worker,
 }
 
 pub const PORT: u16 = 7837;
@@ -110,6 +116,7 @@ impl Settings {
         let port =
             raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
         let actions = Actions::check(&raw.actions, &mut faults);
+        let worker = Worker::check(raw.worker, &mut faults);
         let pools = pools(&raw.pools, &mut faults);
         if raw.bind.is_some() && raw.port.is_some() {
             faults.push("bind: it holds a port already; leave `port` out".into());
@@ -150,6 +157,7 @@ impl Settings {
             workers: raw.workers.unwrap_or(WORKERS),
             engine,
             actions,
+            worker,
         })
     }
 
@@ -249,6 +257,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
     let table: toml::Table =
         text.parse().map_err(|e| crate::Refused(format!("{} is not valid TOML: {e}", path.display())))?;
     let mut faults = unknown(&table, &KEYS, "");
+    faults.extend(worker::strange(&table));
     if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
         faults.extend(unknown(dispatch, &DISPATCH_KEYS, "dispatch."));
     }

@@ -12,7 +12,7 @@ pub use engine::{
 pub use model::{Fault, LookAt, NewStep, Outcome, Progress, State, StepId, Success, Timestamp};
 pub use store::sqlite;
 pub use worker::{
-    Context, ExecAllow, HttpAllow, Job, JobError, JobResult, NoClient, Registry, Remote, Runner,
+    Context, ExecAllow, HttpAllow, Job, JobError, JobResult, Link, NoClient, Registry, Remote, Runner,
     RunnerConfig, Trial, Tried, end, fail, fail_quietly, register_builtin, register_exec, register_http,
     resolved, retry_after, skip, stop, throttle_for,
 };

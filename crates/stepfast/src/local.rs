@@ -57,8 +57,32 @@ impl Local {
 
     /// Run jobs in this process, `concurrency` at once.
     pub async fn run(&mut self, registry: Registry, concurrency: usize) -> Result<(), EngineError> {
+        let config = self.runner(concurrency);
+        self.run_as(registry, config).await
+    }
+
+    /// How `run` runs them: all queues of this engine, `concurrency` at once. A start for `run_as`.
+    pub fn runner(&self, concurrency: usize) -> RunnerConfig {
         let (host, queues, clock) = (self.host.clone(), self.queues.clone(), self.clock.clone());
-        let config = RunnerConfig { host, queues, concurrency, clock };
+        RunnerConfig { host, queues, concurrency, clock, ..RunnerConfig::default() }
+    }
+
+    /// Run jobs in this process, with limits for some queues or steps held ahead.
+    ///
+    /// ```
+    /// # use stepfast::{Config, Local, LocalConfig, Registry};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), stepfast::EngineError> {
+    /// # let file = std::env::temp_dir().join(format!("run-as-{}.db", std::process::id()));
+    /// # let database = format!("sqlite:{}", file.display());
+    /// let engine = Config { queues: vec!["email".into()], ..Config::default() };
+    /// let mut local = Local::at(&database, LocalConfig { engine, ..LocalConfig::default() })?;
+    /// // 16 at once of all other queues, and 4 of this one.
+    /// let config = local.runner(16).queue("email", 4);
+    /// local.run_as(Registry::new(), config).await?;
+    /// # local.stop(std::time::Duration::ZERO).await
+    /// # }
+    /// ```
+    pub async fn run_as(&mut self, registry: Registry, config: RunnerConfig) -> Result<(), EngineError> {
         self.runners.push(Runner::start(self.engine.clone(), registry, config).await?);
         Ok(())
     }

@@ -142,7 +142,12 @@ fn a_worker_that_stood_still_beyond_its_lease_gives_one_result() {
 }
 
 fn worker(home: &Home, server: &Server) -> Process {
-    let mut command = home.command(&["worker", "--concurrency", "4"]);
+    worker_as(home, server, &["--concurrency", "4"])
+}
+
+fn worker_as(home: &Home, server: &Server, flags: &[&str]) -> Process {
+    let mut command = home.command(&["worker"]);
+    command.args(flags);
     let mut child = command.env("STEPFAST_SERVER", &server.url).stdout(Stdio::piped()).spawn().unwrap();
     let line = common::first_line(child.stdout.take().unwrap());
     assert!(line.starts_with("working for http://"), "{line}");
@@ -187,6 +192,65 @@ fn a_worker_command_works_and_stops_in_good_order() {
     assert!(worker.0.wait().unwrap().success());
     home.ok(&["check"]);
     server.stop();
+}
+
+/// What lives of its workers: the queues of each session, and the steps it takes at once.
+fn sessions(server: &Server) -> Vec<String> {
+    let (status, page) = get(&format!("{}/v1/nodes", server.url));
+    assert_eq!(status, 200, "{page}");
+    let nodes = page["nodes"].as_array().unwrap().iter();
+    let sessions = nodes.flat_map(|node| node["sessions"].as_array().unwrap());
+    let live = sessions.filter(|session| session["live"] == true);
+    let mut all: Vec<String> = live.map(|s| format!("{} {}", s["queues"], s["capacity"])).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_worker_command_serves_each_queue_with_its_own_limit() {
+    let home = Home::new();
+    let file = home.dir.path().join("stepfast.toml");
+    std::fs::write(
+        &file,
+        "queues = [\"email\", \"reports\"]\n[worker]\nprefetch = 2\n[worker.queues]\nreports = 3\n",
+    )
+    .unwrap();
+    let server = home.serve(&["--workers", "0"]);
+    let mut flags =
+        worker_as(&home, &server, &["--queue", "email=4", "--queue", "reports=1", "--prefetch", "1"]);
+    assert_eq!(sessions(&server), [r#"["email"] 5"#, r#"["priority"] 5"#, r#"["reports"] 2"#]);
+    let queues = ["email", "reports", "priority"].into_iter().cycle();
+    let steps: Vec<Value> = queues.take(60).map(|queue| json!({"action": "echo", "queue": queue})).collect();
+    assert_eq!(post(&format!("{}/v1/steps", server.url), &json!({"steps": steps})).0, 201);
+    until("everything is done", || all_completed(&home));
+    flags.signal("TERM");
+    assert!(flags.0.wait().unwrap().success());
+    assert!(sessions(&server).is_empty(), "every desk has left");
+    let filed = worker_as(&home, &server, &[]);
+    assert_eq!(sessions(&server), [r#"["priority"] 5"#, r#"["reports"] 5"#]);
+    home.ok(&["check"]);
+    drop(filed);
+    server.stop();
+}
+
+#[test]
+fn a_worker_with_limits_that_cannot_be_is_told_what_to_write() {
+    let home = Home::new();
+    let refused = |code: i32, flags: &[&str], part: &str| {
+        let told = home.fails(code, &[&["worker", "--server", "http://127.0.0.1:9"], flags].concat());
+        assert!(told.contains(part), "{flags:?}: {told}");
+    };
+    refused(2, &["--queue", "email"], "how many of its jobs run at once, 1 to 10000, as email=4");
+    refused(2, &["--queue", "email=x"], "as email=4");
+    refused(2, &["--queue", "email=0"], "write 1 to 10000, as email=4, or leave it out");
+    refused(2, &["--prefetch", "some"], "--prefetch");
+    refused(3, &["--queue", "email=1,email=2"], "write --queue email=N once");
+    refused(3, &["--queue", "email=1", "--queues", "email"], "leave it out of --queues");
+    let file = home.dir.path().join("stepfast.toml");
+    std::fs::write(&file, "[worker]\nprefech = 1\n").unwrap();
+    refused(3, &[], "worker.prefech is not a setting; did you mean `prefetch`?");
+    std::fs::write(&file, "[worker.queues]\nemail = 0\n").unwrap();
+    refused(3, &[], "worker.queues: `email` would run no job");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod builtin;
 mod context;
+mod desk;
 #[cfg(feature = "remote")]
 mod far;
 mod held;

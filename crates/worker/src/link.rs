@@ -31,9 +31,15 @@ impl From<Remote> for Link {
 type Result<T> = std::result::Result<T, EngineError>;
 
 impl Link {
-    pub async fn join(&self, offer: SessionOffer) -> Result<SessionHandle> {
+    /// Without a queue, for all that are known there.
+    pub async fn join(&self, mut offer: SessionOffer) -> Result<SessionHandle> {
         match self {
-            Link::Engine(engine) => engine.join(offer).await,
+            Link::Engine(engine) => {
+                if offer.queues.is_empty() {
+                    offer.queues = engine.queues().to_vec();
+                }
+                engine.join(offer).await
+            }
             #[cfg(feature = "remote")]
             Link::Remote(remote) => remote.join(offer).await,
         }

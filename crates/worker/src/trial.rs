@@ -114,7 +114,7 @@ impl Trial {
         if self.cancelled {
             context.cancel();
         }
-        let outcome = crate::runner::run(jobs, context.clone()).await;
+        let outcome = crate::desk::run(jobs, context.clone()).await;
         Tried { outcome, log: context.take_log(), progress: context.tell_progress() }
     }
 }

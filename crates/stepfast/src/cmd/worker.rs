@@ -3,7 +3,7 @@
 use super::serve::stop_signals;
 use crate::cli::Worker;
 use crate::config::Settings;
-use crate::{Unavailable, host_name};
+use crate::{Refused, Unavailable, host_name};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,18 +14,12 @@ const GRACE: Duration = Duration::from_secs(20);
 
 pub async fn run(settings: &Settings, server: Option<&str>, args: Worker) -> Result<ExitCode> {
     let Some(url) = server else {
-        bail!(crate::Refused(
-            "a worker needs to know its server; write --server http://127.0.0.1:7837".into()
-        ));
+        bail!(Refused("a worker needs to know its server; write --server http://127.0.0.1:7837".into()));
     };
     let mut registry = Registry::new();
     settings.actions.register(&mut registry)?;
-    let config = RunnerConfig {
-        host: host_name().into(),
-        queues: args.queues.iter().map(|queue| queue.as_str().into()).collect(),
-        concurrency: args.concurrency,
-        ..RunnerConfig::default()
-    };
+    let config = settings.worker.runner(&args).map_err(Refused)?;
+    let config = RunnerConfig { host: host_name().into(), ..config };
     let stopped = stop_signals();
     let remote = Remote::new(url, settings.key.as_ref().map(|key| key.reveal().to_string()))?;
     let runner = match Runner::start(remote, registry, config).await {
