@@ -15,8 +15,8 @@ pub use windows::{Window, WindowKey, Windows};
 
 use crate::{eligible, machine};
 use model::{
-    Block, BlockId, Detail, DispatchMode, Effect, Event, GroupHold, IllegalMove, Move, Name, Place, Priority,
-    SessionId, State, Step, StepId, StepKind, Timestamp, limits,
+    Block, BlockId, Detail, DispatchGroup, DispatchMode, Effect, Event, GroupHold, IllegalMove, Move, Name,
+    Place, Priority, SessionId, State, Step, StepId, StepKind, Timestamp, limits,
 };
 use std::collections::BTreeSet;
 
@@ -361,7 +361,8 @@ impl Board {
             let message = step.reason.map(|reason| reason.word().to_string());
             self.hold_group(GroupHold { group, blocked_by: Some(id), at: self.now, by: None, why: message });
         } else if to == State::Superseded {
-            self.release_group(&group, Some(id));
+            let home = step.dispatch_group.clone();
+            self.release_group(&group, &home, Some(id));
         }
     }
 
@@ -377,7 +378,7 @@ impl Board {
         self.group_holds.push(HoldChange::Hold(hold));
     }
     /// What held a group back does so no more; false if it did not.
-    pub fn release_group(&mut self, group: &Name, blocked_by: Option<StepId>) -> bool {
+    pub fn release_group(&mut self, group: &Name, home: &DispatchGroup, blocked_by: Option<StepId>) -> bool {
         let mut held = self.lines.held(group).cloned().unwrap_or_default();
         let was = match blocked_by {
             Some(id) => held.blocked_by.remove(&id),
@@ -386,6 +387,8 @@ impl Board {
         if was {
             let turned = self.lines.hold(group, held);
             self.show(turned);
+            // It may have been passed over as long as it was held.
+            self.lines.open(group, home, Reach::Nothing);
             self.group_holds.push(HoldChange::Release(group.clone(), blocked_by));
         }
         was

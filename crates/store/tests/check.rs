@@ -222,6 +222,24 @@ planted! {
     i38_archived_before_it_settled: "I38", "update steps_archive set state = 'pending' where id = {old}";
     i38_archived_without_its_block: "I38", "delete from blocks_archive where owner_id is null";
     i38_archived_without_the_block_it_owns: "I38", "delete from blocks_archive where owner_id = {old-order}";
+    i8_two_of_a_group_in_flight: "I8",
+        "update steps set message_group = 'g', mode = 'next_on_error', sequence = 99, place = id, joined = 1
+          where id in ({held}, {logged})";
+    i9_another_should_have_gone_first: "I9",
+        "update steps set message_group = 'g', mode = 'next_on_error', sequence = 99, place = id, joined = 1
+          where id in ({held}, {ready})";
+    i9_one_that_was_claimed_lost_its_place: "I9",
+        "update steps set message_group = 'g', mode = 'next_on_error', sequence = 1, place = id, joined = 1 where id = {held};
+         update steps set message_group = 'g', mode = 'next_on_error', sequence = 9, place = id, joined = 2 where id = {waits}";
+    i9_it_lives_where_its_group_does_not: "I9",
+        "update steps set message_group = 'g', mode = 'next_on_error', sequence = 99, place = id, joined = 1,
+                dispatch_group = case id when {ready} then 'alpha' else 'beta' end where id in ({ready}, {waits})";
+    i10_what_blocks_has_not_failed: "I10", "insert into message_groups values ('g', {done}, 'alpha', 1, null, null)";
+    i10_what_failed_does_not_block: "I10",
+        "update steps set message_group = 'g', mode = 'block_on_error', sequence = 99, place = id where id = {broken}";
+    i10_started_although_its_group_was_blocked: "I10",
+        "update steps set message_group = 'g', mode = 'block_on_error', sequence = 99, place = id where id in ({broken}, {held});
+         insert into message_groups values ('g', {broken}, 'alpha', 1, null, null)";
     i34_a_slot_that_no_step_has: "I34",
         "insert into pool_slots (step_id, pool, dispatch_group, at) values ({done}, 'card', 'alpha', 1)";
     i34_held_without_a_slot: "I34", "update steps set pool = 'card' where id = {held}";

@@ -1,6 +1,7 @@
 //! Message groups: one step of a group at a time and in order, a failure counts as its mode says, and no group holds up another.
 #![allow(clippy::unwrap_used)]
 
+use engine::{GroupOperated, GroupOperation, GroupVerb};
 use model::{Claim, Outcome, State, StepId};
 use rules::settle::Mode;
 use serde_json::{Value, json};
@@ -245,4 +246,120 @@ async fn a_parent_that_waits_for_its_children_lets_go_of_its_group() {
     assert_eq!(started(&mut stage).await, "child");
     end(&stage, "child", "ok").await;
     assert_eq!(started(&mut stage).await, "a2");
+}
+
+async fn operate(stage: &Stage, group: &str, verb: GroupVerb) -> Result<GroupOperated, String> {
+    let message_group = group.into();
+    let operation =
+        GroupOperation { message_group, verb, by: "test".into(), why: "test".into(), dry_run: false };
+    let tried = GroupOperation { dry_run: true, ..operation.clone() };
+    let before = stage.states();
+    let tried = stage.engine.operate_group(tried).await.map_err(|e| e.to_string());
+    assert_eq!(stage.states(), before);
+    let done = stage.engine.operate_group(operation).await.map_err(|e| e.to_string());
+    let shape = |done: &GroupOperated| (done.forgiven.clone(), done.moved.clone(), done.replaced.len());
+    assert_eq!(tried.as_ref().map(shape), done.as_ref().map(shape), "what is tried is what is done");
+    done
+}
+fn why(stage: &Stage, key: &str) -> String {
+    let browse = stage.browse();
+    let around = browse.circumstances(stage.clock_now()).unwrap();
+    let why = browse.why(&stage.by_key(key), &around).unwrap();
+    why.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[tokio::test]
+async fn a_paused_group_starts_nothing_until_it_is_resumed() {
+    let mut stage = Stage::new().await;
+    stage
+        .create(json!([
+            letter("a1", "hold", "a", "block_on_error"),
+            letter("a2", "hold", "a", "block_on_error")
+        ]))
+        .await;
+    assert_eq!(started(&mut stage).await, "a1");
+    operate(&stage, "a", GroupVerb::Pause).await.unwrap();
+    assert_eq!(
+        operate(&stage, "a", GroupVerb::Pause).await.unwrap_err(),
+        "message group `a`: it is paused already"
+    );
+    end(&stage, "a1", "ok").await;
+    assert_eq!(started(&mut stage).await, "");
+    stage.crash().await;
+    assert_eq!(started(&mut stage).await, "");
+    assert_eq!(why(&stage, "a2"), "its message group `a` was paused by test (test)");
+    let list = stage.browse().message_groups("", 10).unwrap();
+    assert_eq!((list.len(), list[0].waiting, list[0].holds.len()), (1, 1, 1));
+    operate(&stage, "a", GroupVerb::Resume).await.unwrap();
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(started(&mut stage).await, "a2");
+}
+
+#[tokio::test]
+async fn what_failed_is_made_anew_ignored_or_skipped() {
+    let mut stage = Stage::new().await;
+    for group in ["anew", "ignored", "skipped", "unblocked"] {
+        let key = |n: u32| format!("{group}{n}");
+        stage
+            .create(json!([
+                letter(&key(1), "hold", group, "block_on_error"),
+                letter(&key(2), "hold", group, "block_on_error")
+            ]))
+            .await;
+    }
+    started(&mut stage).await;
+    for key in ["anew1", "ignored1", "skipped1", "unblocked1"] {
+        end(&stage, key, "fail").await;
+    }
+    assert_eq!(started(&mut stage).await, "");
+    let failed = stage.by_key("ignored1").step.id;
+    assert_eq!(
+        why(&stage, "ignored2"),
+        format!(
+            "its message group `ignored` is blocked by step {failed}, which failed; \
+             see `stepfast message-groups show ignored`"
+        )
+    );
+    assert_eq!(operate(&stage, "anew", GroupVerb::Requeue).await.unwrap().replaced.len(), 1);
+    assert_eq!(operate(&stage, "ignored", GroupVerb::Ignore).await.unwrap().forgiven, [failed]);
+    operate(&stage, "skipped", GroupVerb::SkipHead).await.unwrap();
+    operate(&stage, "unblocked", GroupVerb::Unblock).await.unwrap();
+    stage.advance(Duration::from_millis(1)).await;
+    stage.decide(Mode::FixedPoint).await;
+    stage.crash().await;
+    assert_eq!(started(&mut stage).await, "anew1 ignored2 skipped2 unblocked2");
+    let ignored = stage.step(failed);
+    assert_eq!(ignored.step.state, State::Failed);
+    assert_eq!(ignored.detail.block_cleared_by.as_deref(), Some("test"));
+    let audit = stage.browse().audit(10).unwrap();
+    assert!(audit.iter().any(|entry| entry.1.verb == "requeue" && entry.1.target == "message group anew"));
+}
+
+#[tokio::test]
+async fn a_head_is_skipped_and_a_group_is_cancelled() {
+    let mut stage = Stage::new().await;
+    stage
+        .create(json!([
+            letter("a1", "hold", "a", "next_on_error"),
+            letter("a2", "hold", "a", "next_on_error")
+        ]))
+        .await;
+    stage
+        .create(json!([
+            letter("a3", "hold", "a", "next_on_error"),
+            letter("a4", "hold", "a", "next_on_error")
+        ]))
+        .await;
+    operate(&stage, "a", GroupVerb::SkipHead).await.unwrap();
+    assert_eq!(stage.by_key("a1").step.state, State::Skipped);
+    assert_eq!(started(&mut stage).await, "a2");
+    let done = operate(&stage, "a", GroupVerb::Cancel).await.unwrap();
+    assert_eq!((done.moved.len(), done.more), (3, false));
+    assert_eq!(stage.states(), "KXXX");
+    assert_eq!(
+        operate(&stage, "a", GroupVerb::Cancel).await.unwrap_err(),
+        "message group `a`: no step of it waits or runs"
+    );
+    stage.create(json!([letter("a5", "hold", "a", "next_on_error")])).await;
+    assert_eq!(started(&mut stage).await, "a5");
 }

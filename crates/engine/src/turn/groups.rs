@@ -65,6 +65,7 @@ impl Node {
         now: Timestamp,
     ) -> Result<()> {
         let GroupOperation { message_group: group, by, why, dry_run, .. } = operation;
+        let home = fifo::home(group, &self.config.groups);
         match act {
             GroupAct::Forgive(id) => done.forgiven.push(id),
             GroupAct::Skip(id) => done.moved.push((id, State::Skipped)),
@@ -81,7 +82,7 @@ impl Node {
                 by: Some(by.clone()),
                 why: Some(why.clone()),
             }),
-            GroupAct::Resume => drop(self.board.release_group(group, None)),
+            GroupAct::Resume => drop(self.board.release_group(group, &home, None)),
             GroupAct::Forgive(id) => self.forgive(operation, id, now)?,
             GroupAct::Retry(id) => {
                 let made = self.requeue(operation, id, now)?;
@@ -95,6 +96,7 @@ impl Node {
 
     /// A failure holds nobody back any more; the step says since when, by whom and why.
     fn forgive(&mut self, operation: &GroupOperation, id: StepId, now: Timestamp) -> Result<()> {
+        let home = fifo::home(&operation.message_group, &self.config.groups);
         if self.bring(id)? {
             self.board.edit(id, |_, detail| {
                 detail.block_cleared_at = Some(now);
@@ -102,18 +104,19 @@ impl Node {
                 detail.block_cleared_why = Some(operation.why.clone());
             });
         }
-        self.board.release_group(&operation.message_group, Some(id));
+        self.board.release_group(&operation.message_group, &home, Some(id));
         Ok(())
     }
 
     /// A step that cannot be made anew is forgiven instead: nothing of it is left to wait for.
     fn requeue(&mut self, operation: &GroupOperation, id: StepId, now: Timestamp) -> Result<Option<StepId>> {
         let GroupOperation { by, why, .. } = operation;
+        let home = fifo::home(&operation.message_group, &self.config.groups);
         let again = Operation { step: id, by: by.clone(), why: why.clone(), verb: None, dry_run: false };
         let made = if self.bring(id)? { self.retry(&again, now)? } else { Ok(None) };
         match made {
             Ok(made) => {
-                self.board.release_group(&operation.message_group, Some(id));
+                self.board.release_group(&operation.message_group, &home, Some(id));
                 Ok(made)
             }
             Err(_) => {

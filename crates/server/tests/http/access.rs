@@ -18,12 +18,12 @@ const EXPECTED: &str = "
     GET  /v1/groups                  view
     GET  /v1/breaker                 view
     POST /v1/breaker                 operate
-    GET  /v1/message-groups          view
-    GET  /v1/message-groups/{name}   view
-    POST /v1/message-groups/{name}/{verb} operate
     GET  /v1/pools                   view
     POST /v1/pools                   operate
     POST /v1/pools/{name}/remove     operate
+    GET  /v1/message-groups          view
+    GET  /v1/message-groups/{name}   view
+    POST /v1/message-groups/{name}/{verb} operate
     GET  /v1/drain                   view
     GET  /v1/ticks                   view
     GET  /v1/nodes                   view
@@ -254,6 +254,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/breaker".into(), json!({"off": true}), vec![""]),
         ("/v1/pools".into(), json!({"name": "x", "concurrency": 1}), vec![""]),
         ("/v1/pools/x/remove".into(), json!({}), vec![""]),
+        ("/v1/message-groups/x/pause".into(), json!({"why": "x"}), vec![""]),
         ("/v1/retention".into(), json!({"archive": {"before": 1}}), vec!["", "/archive"]),
         ("/v1/keys".into(), json!({"name": "x", "role": "admin"}), vec![""]),
         (format!("/v1/keys/{key}/revoke"), json!({}), vec![""]),
@@ -279,7 +280,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/worker/previous".into(), json!({"session": made[0], "step": made[0], "attempt": 1}), vec![""]),
     ];
     let posts = server::routes().iter().filter(|r| r.method == Method::POST && r.body == Takes::Json).count();
-    assert_eq!(posts, 19, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 20, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

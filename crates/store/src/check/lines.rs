@@ -40,6 +40,11 @@ pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
     homes(scene, report)
 }
 
+/// The step of each message group that a worker has.
+pub fn holders(scene: &Scene) -> Result<HashMap<Name, StepId>> {
+    Ok(in_flight(scene)?.into_iter().map(|flight| (flight.member.group, flight.id)).collect())
+}
+
 /// Steps in flight by their own row, and by the claim log.
 fn in_flight(scene: &Scene) -> Result<Vec<Flight>> {
     let columns = "select id, message_group, mode, sequence, place, attempt, dispatched_at from steps";

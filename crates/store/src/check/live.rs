@@ -3,7 +3,7 @@
 //! Why    a step for which no reason is true is lost work: nobody will ever look at it again. `rules::why` says the
 //!        reason; here it is asked whether it holds.
 
-use super::{GRACE, Report, Scene};
+use super::{GRACE, Report, Scene, lines};
 use crate::explain::Circumstances;
 use crate::pages::{BEFORE_ALL, Key, Pages};
 use crate::sql::{Param, Row};
@@ -96,7 +96,7 @@ fn around(scene: &Scene) -> Result<Circumstances> {
     }
     let (breaker, sessions) = (scene.browse.breaker()?, scene.browse.sessions()?);
     let pools = scene.browse.pools()?;
-    let in_flight = message_groups::in_flight(scene.sql())?;
+    let in_flight = lines::holders(scene)?;
     Ok(Circumstances { now: scene.now, breaker, groups, sessions, pools, held, in_flight })
 }
 
