@@ -107,17 +107,17 @@ async fn whoever_was_claimed_keeps_the_head_while_it_waits_for_a_retry() {
         ]))
         .await;
     assert_eq!(started(&mut stage).await, "a1");
-    end(&stage, "a1", "retry").await;
+    end(&stage, "a1", "throttle").await;
     // One that would go first by its number comes too late.
     stage.create(json!([{"step_key": "a0", "action": "hold", "message_group": "a", "mode": "next_on_error", "sequence": 1}])).await;
     assert_eq!(started(&mut stage).await, "");
     stage.crash().await;
     assert_eq!(started(&mut stage).await, "");
-    stage.advance(Duration::from_secs(15)).await;
-    assert_eq!(started(&mut stage).await, "a1");
-    end(&stage, "a1", "throttle").await;
-    assert_eq!(started(&mut stage).await, "");
     stage.advance(Duration::from_secs(65)).await;
+    assert_eq!(started(&mut stage).await, "a1");
+    end(&stage, "a1", "retry").await;
+    assert_eq!(started(&mut stage).await, "");
+    stage.advance(Duration::from_secs(15)).await;
     assert_eq!(started(&mut stage).await, "a1");
     end(&stage, "a1", "ok").await;
     assert_eq!(started(&mut stage).await, "a0");

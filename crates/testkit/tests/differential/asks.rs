@@ -100,6 +100,19 @@ fn direct(side: &Side, op: &Op) -> Asked {
                 })
             })
         }
+        Op::OperateGroup { group, verb, dry_run, why } => {
+            let (message_group, verb, dry_run, why) = ((*group).into(), *verb, *dry_run, why.clone());
+            let operation = GroupOperation { message_group, verb, by: "somebody".into(), why, dry_run };
+            Box::pin(async move {
+                let done = engine.operate_group(operation).await;
+                after(move |side| {
+                    let new = done.iter().flat_map(|done| &done.replaced).filter_map(|(_, new)| *new);
+                    new.for_each(|id| side.see_step(id));
+                    side.tell(&done);
+                    side.answered_early |= dry_run;
+                })
+            })
+        }
         Op::Breaker { scope, off, until, why } => {
             let scope = scope.as_deref().map(DispatchGroup::new);
             let (by, why, since) = (Some("somebody".into()), Some(why.clone()), Some(side.clock.now()));

@@ -262,6 +262,11 @@ impl World {
     }
 
     fn operate(&mut self) -> Op {
+        if self.dice.often(250) {
+            let (group, verb) = (*self.dice.one(&MESSAGE_GROUPS), *self.dice.one(&GroupVerb::ALL));
+            let dry_run = self.dice.often(250);
+            return Op::OperateGroup { group, verb, dry_run, why: words(&mut self.dice) };
+        }
         let step = self.known.step(&mut self.dice);
         let verb = self.dice.maybe(700, |d| *d.one(&Verb::ALL));
         Op::Operate { step, verb, dry_run: self.dice.often(250), why: words(&mut self.dice) }

@@ -68,6 +68,12 @@ pub enum Op {
         dry_run: bool,
         why: String,
     },
+    OperateGroup {
+        group: &'static str,
+        verb: GroupVerb,
+        dry_run: bool,
+        why: String,
+    },
     Breaker {
         scope: Option<String>,
         off: bool,

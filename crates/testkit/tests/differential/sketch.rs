@@ -142,6 +142,9 @@ fn level(dice: &mut Dice, known: &Known, depth: usize) -> Vec<Sketch> {
         .collect()
 }
 
+/// Few, so that they are met again; one is named by leaving it out.
+pub const MESSAGE_GROUPS: [&str; 4] = ["order-1", "order-2", "käufer 3", "default"];
+
 fn plain(dice: &mut Dice, known: &Known) -> Sketch {
     let action = *dice.weighted(&[(60, ACTIONS[0]), (25, ACTIONS[1]), (10, ACTIONS[2]), (5, ACTIONS[3])]);
     let max_attempts = dice.maybe(600, |d| d.between(1, 4) as u32);
@@ -159,6 +162,13 @@ fn plain(dice: &mut Dice, known: &Known) -> Sketch {
         max_attempts,
         ..NewStep::of(action)
     };
+    if dice.often(150) {
+        new.message_group = dice.maybe(900, |d| (*d.one(&MESSAGE_GROUPS)).into());
+        new.mode = dice.maybe(900, |d| (*d.one(&["next_on_error", "block_on_error", "immediate"])).into());
+        new.sequence = dice.maybe(300, |d| d.between(0, 3) as i32 - 1);
+        // A line lives where its name says.
+        new.dispatch_group = None;
+    }
     match dice.below(20) {
         0 => new.delay_ms = Some(dice.between(0, 300) as u64 * 100),
         1 => new.dispatch_after = Some(known.now.0 - 1_000_000 + dice.below(90_000_001) as i64),

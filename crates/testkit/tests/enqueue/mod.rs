@@ -56,6 +56,10 @@ async fn what_is_enqueued_is_what_a_node_makes() {
         json!({"action": "ok", "delay_ms": 0, "retry_delay_ms": 7, "retry_factor": 1.5, "retry_max_delay_ms": u64::MAX}),
         json!({"action": "ok", "dispatch_after": 5, "retry_max_delay_ms": 3_600_001}),
         json!({"action": "ok", "delay_ms": limits::WAIT_MAX.as_millis() as u64}),
+        json!({"action": "ok", "message_group": "käufer 1", "mode": "block_on_error", "sequence": -5}),
+        json!({"action": "ok", "mode": "next_on_error", "delay_ms": 90_000}),
+        json!({"action": "ok", "message_group": "customer-2", "mode": "immediate", "expires_at": 4_000_000_000_000_000_i64}),
+        json!({"action": "ok", "message_group": "customer-2"}),
     ];
     for step in &steps {
         let made = nodes.create(0, json!([step])).await[0];
@@ -165,6 +169,10 @@ async fn what_a_node_refuses_is_refused_in_the_same_words() {
         json!({"action": "ok", "kind": "other"}),
         json!({"action": "ok", "success": "some"}),
         json!({"action": "a\u{0}b"}),
+        json!({"action": "ok", "mode": "fifo", "message_group": ""}),
+        json!({"action": "ok", "mode": "block_on_error", "message_group": "a", "dispatch_group": "alpha"}),
+        json!({"action": "ok", "mode": "block_on_error", "dispatch_group": "nowhere", "expires_at": 5}),
+        json!({"action": "ok", "message_group": long}),
     ];
     for step in &steps {
         let [by_node, faults] = refused(&nodes, &client, &read(step)).await;
