@@ -1,0 +1,50 @@
+//! A stream to the broker, plain or with TLS.
+
+use super::address::{Address, Protection};
+use crate::TransportError;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+pub async fn connect(address: &Address) -> Result<Box<dyn Stream>, TransportError> {
+    let plain = TcpStream::connect((address.host.as_str(), address.port)).await.map_err(unavailable)?;
+    plain.set_nodelay(true).map_err(unavailable)?;
+    match address.protection {
+        Protection::Plain => Ok(Box::new(plain)),
+        Protection::Tls => {
+            let name = ServerName::try_from(address.host.clone()).map_err(unavailable)?;
+            let connector = TlsConnector::from(Arc::new(client(address.ca_file.as_deref())?));
+            Ok(Box::new(connector.connect(name, plain).await.map_err(unavailable)?))
+        }
+    }
+}
+
+fn client(ca_file: Option<&Path>) -> Result<ClientConfig, TransportError> {
+    let certificates = match ca_file {
+        None => rustls_native_certs::load_native_certs().certs,
+        Some(path) => CertificateDer::pem_file_iter(path)
+            .and_then(Iterator::collect)
+            .map_err(|problem| unavailable(format!("{}: {problem}", path.display())))?,
+    };
+    let mut roots = RootCertStore::empty();
+    let (added, _) = roots.add_parsable_certificates(certificates);
+    if added == 0 {
+        return Err(unavailable("there is no certificate to trust"));
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions().map_err(unavailable)?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn unavailable(problem: impl std::fmt::Display) -> TransportError {
+    TransportError::Unavailable(problem.to_string())
+}
