@@ -99,7 +99,7 @@ async fn receipts_of_a_lost_connection_are_gone() {
         }
     });
     let again = again.await.expect("it comes back");
-    assert_eq!((id(&again), again.redelivered), ("one", true));
+    assert_eq!(id(&again), "one");
     assert_eq!(transport.ack(&first.receipt).await, Err(TransportError::Gone));
     transport.ack(&again.receipt).await.unwrap();
 }
