@@ -165,7 +165,8 @@ impl Transport for Sqs {
                 received = self.poll(max, left) => received?,
                 _ = closed.wait_for(|closed| *closed) => continue,
             };
-            if !received.is_empty() || Instant::now() >= deadline {
+            // The service counts in seconds, so less than one is not waited for again.
+            if !received.is_empty() || Instant::now() + Duration::from_secs(1) > deadline {
                 return Ok(received);
             }
         }

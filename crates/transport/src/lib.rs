@@ -47,6 +47,7 @@ pub trait Transport: Send + Sync {
     /// Whether the broker answers now.
     async fn probe(&self) -> Result<(), TransportError>;
 
-    /// Give back what is not acknowledged, and say goodbye. Whatever is asked afterwards is unavailable.
+    /// Say goodbye: what is not acknowledged goes back, at once or when its visibility ends. Whatever is asked
+    /// afterwards is unavailable.
     async fn close(&self);
 }

@@ -7,8 +7,11 @@
 use super::frame::{Frame, is_escaped};
 use bytes::{Buf, BytesMut};
 
-pub const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Anybody may put properties on a message, and one that cannot be read comes again with the next connection.
+pub const HEAD_BYTES_MAX: usize = 1 << 20;
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// Bytes that are read at once.
+const READ_BYTES: usize = 16 << 10;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameFault {
@@ -36,6 +39,7 @@ pub struct Decoder {
 impl Decoder {
     /// Where what was read is put.
     pub fn buffer(&mut self) -> &mut BytesMut {
+        self.buffer.reserve(READ_BYTES);
         &mut self.buffer
     }
 
@@ -224,7 +228,7 @@ mod tests {
         check("MESSAGE\ncontent-length:1\n\nab\0", &["a frame is longer than it says"]);
         check("\r\rA\n\n\0", &["\r\rA [] \"\""]);
         assert_eq!(read(b"\xff\n\n\0", 9).1, Some(FrameFault::NotText));
-        assert_eq!(read(&vec![b'a'; HEAD_BYTES_MAX + 1], 1000).1, Some(FrameFault::HeadTooLong));
+        assert_eq!(read(&vec![b'a'; HEAD_BYTES_MAX + 1], 100_000).1, Some(FrameFault::HeadTooLong));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What every transport does, as small stories.
 
-use super::Scene;
 use super::feed::{DEADLINE, QUIET, drain, message, next, publish, require_quiet};
+use super::suite::Scene;
 use crate::{Published, TransportError};
 use std::time::Duration;
 use tokio::time::{Instant, interval};
