@@ -35,7 +35,7 @@ pub trait Transport: Send + Sync {
     /// A transport may have fetched more than it handed out; `close` gives that back.
     async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Received>, TransportError>;
 
-    /// It is done, and never comes back.
+    /// It is done, and never comes back. When this is unavailable, it may come back or not.
     async fn ack(&self, receipt: &Receipt) -> Result<(), TransportError>;
 
     /// It comes back, not before the delay.

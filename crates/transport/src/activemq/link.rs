@@ -1,7 +1,7 @@
 //! One connection to the broker, from its first frame to its death.
 //!
 //! Why    one task reads and one writes, so that a broker that stops taking frames is still heard. Whatever ends the
-//!        connection answers everybody who waits on it; nobody waits for a frame that cannot come.
+//!        connection ends both, so that the broker gives its messages to others, and answers everybody who waits on it.
 
 use super::address::Address;
 use super::decode::Decoder;
@@ -257,23 +257,29 @@ async fn read(
     mut decoder: Decoder,
     silence: Option<Duration>,
 ) {
-    let why = loop {
-        match decoder.next() {
-            Err(fault) => break fault.to_string(),
-            Ok(Some(frame)) => match life.take(&inbox, &frame) {
-                Ok(()) => continue,
-                Err(why) => break why,
-            },
-            Ok(None) => {}
-        }
-        match within(silence, stream.read_buf(decoder.buffer())).await {
-            None => break format!("the broker was silent for {:?}", silence.unwrap_or_default()),
-            Some(Ok(0)) => break "the broker closed the connection".into(),
-            Some(Ok(_)) => {}
-            Some(Err(problem)) => break problem.to_string(),
+    let mut ended = life.ended.subscribe();
+    let reading = async {
+        loop {
+            match decoder.next() {
+                Err(fault) => return fault.to_string(),
+                Ok(Some(frame)) => match life.take(&inbox, &frame) {
+                    Ok(()) => continue,
+                    Err(why) => return why,
+                },
+                Ok(None) => {}
+            }
+            match within(silence, stream.read_buf(decoder.buffer())).await {
+                None => return format!("the broker was silent for {:?}", silence.unwrap_or_default()),
+                Some(Ok(0)) => return "the broker closed the connection".into(),
+                Some(Ok(_)) => {}
+                Some(Err(problem)) => return problem.to_string(),
+            }
         }
     };
-    life.die(&why);
+    tokio::select! {
+        why = reading => life.die(&why),
+        _ = ended.wait_for(Option::is_some) => {}
+    }
 }
 
 async fn write(

@@ -13,8 +13,8 @@ use tokio::time::{Instant, interval};
 const HOME: &str = "/usr/share/activemq";
 /// A broker that does not answer by then never will.
 const START_MAX: Duration = Duration::from_secs(60);
-pub const USER: &str = "tester";
-pub const PASSWORD: &str = "p:w/ä";
+const USER: &str = "tester";
+const PASSWORD: &str = "p:w/ä";
 
 pub struct ActiveMqServer {
     directory: TempDir,
