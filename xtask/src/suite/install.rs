@@ -2,8 +2,12 @@
 
 use crate::{repo, shell};
 use anyhow::{Context, Result, bail};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+const ACTIVEMQ: &str = "/usr/share/activemq/bin/activemq.jar";
+const MINISTACK: &str = "1.5.33";
 
 pub fn run() -> Result<()> {
     c_compiler()?;
@@ -13,7 +17,9 @@ pub fn run() -> Result<()> {
     postgres()?;
     faketime()?;
     tools()?;
-    chromium()
+    chromium()?;
+    activemq()?;
+    ministack()
 }
 
 /// SQLite is built from source.
@@ -70,6 +76,31 @@ fn tools() -> Result<()> {
 fn chromium() -> Result<()> {
     let there = ["chromium", "chromium-browser"].into_iter().any(on_path);
     if there { Ok(()) } else { apt("Chromium (`chromium` or `chromium-browser`)", &["chromium"]) }
+}
+
+/// Transports are tested on a real broker.
+fn activemq() -> Result<()> {
+    if !on_path("java") {
+        apt("Java", &["default-jre-headless"])?;
+    }
+    if Path::new(ACTIVEMQ).is_file() { Ok(()) } else { apt("ActiveMQ", &["activemq"]) }
+}
+
+/// And on a server that speaks Amazon SQS, in a Python of its own beside the build, where the tests look for it.
+fn ministack() -> Result<()> {
+    let folder = repo::target_directory()?.join("ministack");
+    let mark = folder.join("installed");
+    if fs::read_to_string(&mark).is_ok_and(|version| version == MINISTACK) {
+        return Ok(());
+    }
+    if !shell::answers(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
+        apt("Python's venv", &["python3-venv"])?;
+    }
+    let package = format!("ministack=={MINISTACK}");
+    shell::run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    shell::run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &package]))
+        .context("MiniStack is missing and could not be installed")?;
+    fs::write(&mark, MINISTACK).with_context(|| format!("could not write {}", mark.display()))
 }
 
 /// Looked up and not started: a browser may refuse to run as this user and still serve the tests.

@@ -12,11 +12,13 @@ enum May {
 }
 
 /// What each crate may build on. Tests may use anything, so dev-dependencies are not looked at.
-const EDGES: [(&str, May); 10] = [
+const EDGES: [(&str, May); 12] = [
     ("model", May::Use(&[])),
     ("rules", May::Use(&["model"])),
     ("store", May::Use(&["model", "rules"])),
-    ("engine", May::Use(&["model", "rules", "store"])),
+    ("transport", May::Use(&["model"])),
+    ("transport-sqs", May::Use(&["transport"])),
+    ("engine", May::Use(&["model", "rules", "store", "transport"])),
     ("wire", May::Use(&[])),
     ("worker", May::Use(&["model", "engine", "wire"])),
     ("server", May::Use(&["model", "engine", "store", "wire"])),
@@ -116,6 +118,7 @@ mod tests {
     fn an_allowed_edge_passes() {
         assert!(found("stepfast-rules", "stepfast-model", None).is_empty());
         assert!(found("stepfast-rules", "stepfast-testkit", Some("dev")).is_empty());
+        assert!(found("stepfast-transport-sqs", "stepfast-transport", None).is_empty());
         assert!(found("stepfast-testkit", "stepfast-server", None).is_empty());
         assert!(found("stepfast", "stepfast-server", None).is_empty());
     }
