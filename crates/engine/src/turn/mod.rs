@@ -2,6 +2,7 @@
 
 mod abroad;
 mod act;
+mod away;
 mod claims;
 mod gather;
 mod groups;
