@@ -3,20 +3,25 @@
 //! Why    rules look at memory, not at tables; many moves of one row become one write; and the same type serves the
 //!        engine (loading on demand) and the tests (everything in memory). It is dropped whole when a commit fails.
 
+mod away;
 mod changes;
+mod groups;
 mod ids;
+mod keep;
 mod lines;
 mod windows;
 
+pub use away::{Ask, Asked, EndedAway};
 pub use changes::{BlockChange, Changes, Moved, StepChange};
+pub use groups::HoldChange;
 pub use ids::IdMap;
 pub use lines::{Held, Lines, Part, Reach, Turned};
 pub use windows::{Window, WindowKey, Windows};
 
 use crate::{eligible, machine};
 use model::{
-    Block, BlockId, Detail, DispatchGroup, DispatchMode, Effect, Event, GroupHold, IllegalMove, Move, Name,
-    Place, Priority, SessionId, State, Step, StepId, StepKind, Sweep, SweepKind, Timestamp, limits,
+    Block, BlockId, Detail, DispatchGroup, Effect, Event, IllegalMove, Move, Name, Place, Priority,
+    SessionId, State, Step, StepId, StepKind, SweepKind, Timestamp, limits,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -42,49 +47,6 @@ pub struct Opened {
     pub block: BlockId,
     pub kind: StepKind,
     pub index: u32,
-}
-
-/// What holds message groups back, as it changed in this turn.
-#[derive(Clone, PartialEq, Debug)]
-pub enum HoldChange {
-    Hold(GroupHold),
-    /// The step that blocked it blocks it no more, or the pause is over.
-    Release(Name, Option<StepId>),
-}
-
-impl HoldChange {
-    pub fn group(&self) -> &Name {
-        match self {
-            HoldChange::Hold(hold) => &hold.group,
-            HoldChange::Release(group, _) => group,
-        }
-    }
-}
-
-/// What only the owner of another dispatch group can do to a step that stands in a block of this one.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Ask {
-    pub step: StepId,
-    pub dispatch_group: DispatchGroup,
-    pub what: Asked,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub enum Asked {
-    /// Its turn has come in its block.
-    Join,
-    /// It falls with its block, or another step has taken its place there.
-    Follow { event: Event, superseded_by: Option<StepId> },
-}
-
-/// A step of a block that another node decides for has ended here.
-#[derive(Clone, PartialEq, Debug)]
-pub struct EndedAway {
-    pub step: StepId,
-    pub place: Place,
-    pub kind: StepKind,
-    pub to: State,
-    pub event: Event,
 }
 
 #[derive(Default)]
@@ -145,49 +107,6 @@ impl Board {
 
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.blocks.values().map(|e| &e.block)
-    }
-
-    /// Another node decides about it: it stands in line elsewhere.
-    pub fn is_elsewhere(&self, step: &Step) -> bool {
-        self.mine.as_ref().is_some_and(|mine| !mine.contains(&step.dispatch_group))
-    }
-    /// What the owners of other dispatch groups are to do.
-    pub fn take_asks(&mut self) -> Vec<Ask> {
-        std::mem::take(&mut self.asks)
-    }
-    /// Steps that ended here and count in blocks elsewhere.
-    pub fn take_ended_away(&mut self) -> Vec<EndedAway> {
-        std::mem::take(&mut self.ended_away)
-    }
-    /// The turn of a step has come in its block; whoever decides about it lets it stand in line.
-    pub fn join(&mut self, step: &Step) {
-        let dispatch_group = step.dispatch_group.clone();
-        self.asks.push(Ask { step: step.id, dispatch_group, what: Asked::Join });
-    }
-    /// A child that is stored elsewhere counts in its block.
-    pub fn count_child(&mut self, step: &Step) {
-        if let Some(place) = step.place {
-            self.count(place, step.kind, None, Some(step.state));
-        }
-    }
-    /// A child that another node decides about has ended, which is said once.
-    pub fn child_ended(&mut self, ended: &EndedAway) {
-        let EndedAway { step, place, kind, to, event } = *ended;
-        if self.blocks.contains_key(&place.block) {
-            self.waits_for_others.remove(&place.block);
-            self.count(place, kind, Some(State::Pending), Some(to));
-            self.mark_block(place, (step, kind, to), event);
-        }
-    }
-    /// What other nodes decide about was looked at, and may have moved since.
-    pub fn forget_elsewhere(&mut self) {
-        for id in std::mem::take(&mut self.guests) {
-            self.drop_step(id);
-        }
-    }
-    /// A sweep has asked other nodes, or missed what they have not told yet: it begins again when one of them answers.
-    fn waits_for_others(&self, block: BlockId, sweep: &Sweep) -> bool {
-        self.waits_for_others.get(&block) == Some(&(sweep.kind, sweep.above))
     }
 
     /// Bring in a row as the store has it; what is already in hand is newer and stays.
@@ -290,22 +209,6 @@ impl Board {
         Ok(0)
     }
 
-    /// Where nodes share the work, what a whole sweep leaves alive is another node's.
-    fn note_others(&mut self, id: BlockId) {
-        let Some(block) = self.block(id).filter(|_| self.mine.is_some()) else { return };
-        let Some(sweep) = block.sweep else { return };
-        let above = |live: &[u32]| live.iter().skip(sweep.above as usize).any(|n| *n > 0);
-        let left = match sweep.kind {
-            SweepKind::Close => block.unsettled() > 0,
-            SweepKind::Later => above(&block.live),
-            SweepKind::LaterResolvers => above(&block.live_resolvers),
-            SweepKind::Resolvers => false,
-        };
-        if left {
-            self.waits_for_others.insert(id, (sweep.kind, sweep.above));
-        }
-    }
-
     fn open(&mut self, block: BlockId, kind: StepKind, index: u32) {
         // The index follows from the counts, so opening it alone is not worth a write.
         if let Some(entry) = self.blocks.get_mut(&block) {
@@ -371,25 +274,6 @@ impl Board {
         }
         self.refresh_window(id);
         Ok(())
-    }
-
-    /// A child that another node decides about is to meet what its block decided: its owner is told, and says how it ended.
-    fn follow(
-        &mut self,
-        id: StepId,
-        (from, to): (State, State),
-        event: Event,
-        superseded_by: Option<StepId>,
-    ) {
-        let Some(entry) = self.steps.get_mut(&id) else { return };
-        entry.step.state = to;
-        let (place, kind) = (entry.step.place, entry.step.kind);
-        let dispatch_group = entry.step.dispatch_group.clone();
-        self.asks.push(Ask { step: id, dispatch_group, what: Asked::Follow { event, superseded_by } });
-        // One that has ended already tells nothing more.
-        if let Some(place) = place.filter(|_| from.is_terminal()) {
-            self.count(place, kind, Some(from), Some(to));
-        }
     }
 
     /// Give a step to a session: dispatched and started in one write.
@@ -475,62 +359,6 @@ impl Board {
         });
     }
 
-    /// What a step's end means for its message group: a failure of its own blocks it, if its mode says so.
-    fn mark_group(&mut self, id: StepId, to: State, event: Event) {
-        let step = &self.steps[&id].step;
-        let Some(member) = step.line().filter(|member| member.mode == DispatchMode::BlockOnError) else {
-            return;
-        };
-        let group = member.group.clone();
-        if to.is_failed() && event != Event::ParentFailed {
-            let message = step.reason.map(|reason| reason.word().to_string());
-            self.hold_group(GroupHold { group, blocked_by: Some(id), at: self.now, by: None, why: message });
-        } else if to == State::Superseded {
-            let home = step.dispatch_group.clone();
-            self.release_group(&group, &home, Some(id));
-        }
-    }
-
-    /// A group is held back from now on: by a failed step of it, or by a person.
-    pub fn hold_group(&mut self, hold: GroupHold) {
-        let mut held = self.lines.held(&hold.group).cloned().unwrap_or_default();
-        match hold.blocked_by {
-            Some(id) => drop(held.blocked_by.insert(id)),
-            None => held.paused = true,
-        }
-        let turned = self.lines.hold(&hold.group, held);
-        self.show(turned);
-        self.group_holds.push(HoldChange::Hold(hold));
-    }
-    /// What held a group back does so no more; false if it did not.
-    pub fn release_group(&mut self, group: &Name, home: &DispatchGroup, blocked_by: Option<StepId>) -> bool {
-        let mut held = self.lines.held(group).cloned().unwrap_or_default();
-        let was = match blocked_by {
-            Some(id) => held.blocked_by.remove(&id),
-            None => std::mem::take(&mut held.paused),
-        };
-        if was {
-            let turned = self.lines.hold(group, held);
-            self.show(turned);
-            // It may have been passed over as long as it was held.
-            self.lines.open(group, home, Reach::Nothing);
-            self.group_holds.push(HoldChange::Release(group.clone(), blocked_by));
-        }
-        was
-    }
-    /// A hold that is on record.
-    pub fn load_hold(&mut self, hold: &GroupHold) {
-        let mut held = self.lines.held(&hold.group).cloned().unwrap_or_default();
-        match hold.blocked_by {
-            Some(id) => drop(held.blocked_by.insert(id)),
-            None => held.paused = true,
-        }
-        self.lines.hold(&hold.group, held);
-    }
-    pub fn take_holds(&mut self) -> Vec<HoldChange> {
-        std::mem::take(&mut self.group_holds)
-    }
-
     pub fn edit(&mut self, id: StepId, change: impl FnOnce(&mut Step, &mut Detail)) {
         let entry = self.steps.get_mut(&id).expect("only a step in hand is changed");
         let log = entry.change.get_or_insert_with(|| {
@@ -582,39 +410,6 @@ impl Board {
             self.refresh_line(id, ready);
         } else {
             self.windows.set(&entry.step, ready);
-        }
-    }
-
-    /// A step that is to be done in order is shown to the pick when its turn has come.
-    fn refresh_line(&mut self, id: StepId, ready: bool) {
-        let step = &self.steps[&id].step;
-        let part = match step.state {
-            State::Pending if step.attempt == 0 && ready => Part::Waits,
-            State::Pending if step.attempt > 0 => Part::Holds { ready },
-            State::Polling => Part::Holds { ready: false },
-            _ if step.is_held() => Part::Holds { ready: false },
-            _ => Part::Away,
-        };
-        if part != Part::Away && step.line().is_some_and(|member| !member.joined) {
-            self.edit(id, |step, _| step.member.iter_mut().for_each(|member| member.joined = true));
-        }
-        let step = &self.steps[&id].step;
-        let turned = self.lines.set(step, part);
-        if part == Part::Away {
-            self.windows.set(step, false);
-        }
-        self.show(turned);
-    }
-
-    /// The pick sees whose turn it is in a line, and nobody else of it.
-    pub fn show(&mut self, turned: Turned) {
-        if turned.before != turned.now
-            && let Some(entry) = turned.before.and_then(|id| self.steps.get(&id))
-        {
-            self.windows.set(&entry.step, false);
-        }
-        if let Some(entry) = turned.now.and_then(|id| self.steps.get(&id)) {
-            self.windows.set(&entry.step, true);
         }
     }
 
@@ -685,110 +480,6 @@ impl Board {
             changes.blocks.push((entry.block.clone(), *before));
         }
         changes
-    }
-
-    /// The row on disk has this version now (set when the write is composed).
-    pub fn set_version(&mut self, id: StepId, version: u64) {
-        if let Some(entry) = self.steps.get_mut(&id) {
-            entry.step.version = version;
-        }
-    }
-    pub fn set_block_version(&mut self, id: BlockId, version: u64) {
-        if let Some(entry) = self.blocks.get_mut(&id) {
-            entry.block.version = version;
-        }
-    }
-
-    /// A turn is durable: let go of what nobody needs in hand.
-    pub fn committed(&mut self, steps: &[StepId], blocks: &[BlockId]) {
-        // Steps of a block whose turn has not come are kept while there is room: it will come.
-        let roomy = self.steps.len() < limits::CACHED_STEPS_MAX / 2;
-        for id in steps {
-            let Some(entry) = self.steps.get_mut(id) else { continue };
-            entry.pins = entry.pins.saturating_sub(1);
-            let waits = entry.step.place.is_some() && entry.step.state == State::Pending && roomy;
-            let keep = entry.pins > 0
-                || entry.change.is_some()
-                || entry.step.is_held()
-                || entry.step.parked
-                || waits;
-            if !keep && !self.windows.holds(&entry.step) && !self.lines.holds(&entry.step) {
-                self.drop_step(*id);
-            }
-        }
-        for id in blocks {
-            if let Some(entry) = self.blocks.get_mut(id) {
-                entry.pins = entry.pins.saturating_sub(1);
-                if entry.pins == 0
-                    && entry.before.is_none()
-                    && entry.block.is_at_rest()
-                    && !entry.block.touched
-                    && self.kin.get(id).is_none_or(BTreeSet::is_empty)
-                {
-                    self.blocks.remove(id);
-                    self.kin.remove(id);
-                }
-            }
-        }
-    }
-
-    fn drop_step(&mut self, id: StepId) {
-        if let Some(entry) = self.steps.remove(&id)
-            && let Some(place) = entry.step.place
-            && let Some(kin) = self.kin.get_mut(&place.block)
-        {
-            kin.remove(&(place.index, id));
-            if kin.is_empty() {
-                self.kin.remove(&place.block);
-            }
-        }
-    }
-
-    /// The row of this step cannot be read again for now: keep it in hand.
-    pub fn pin(&mut self, id: StepId) {
-        if let Some(entry) = self.steps.get_mut(&id) {
-            entry.pins += 1;
-        }
-    }
-    pub fn unpin(&mut self, id: StepId) {
-        if let Some(entry) = self.steps.get_mut(&id) {
-            entry.pins = entry.pins.saturating_sub(1);
-        }
-    }
-
-    /// Forget what does not move any more: whole settled trees may have left the tables.
-    pub fn forget_settled(&mut self) {
-        let idle = |e: &&StepEntry| e.pins == 0 && e.change.is_none() && !e.step.state.is_hot();
-        let settled: Vec<StepId> = self.steps.values().filter(idle).map(|e| e.step.id).collect();
-        settled.into_iter().for_each(|id| self.drop_step(id));
-        let (kin, touched) = (&self.kin, &self.touched);
-        self.blocks.retain(|id, e| {
-            let idle = e.pins == 0 && e.before.is_none() && e.block.is_at_rest() && !e.block.touched;
-            !idle || touched.contains(id) || kin.get(id).is_some_and(|kin| !kin.is_empty())
-        });
-    }
-
-    /// Forget what can be read again, when there is too much of it.
-    pub fn trim(&mut self, steps_max: usize, blocks_max: usize) {
-        if self.steps.len() > steps_max {
-            let idle: Vec<StepId> = self
-                .steps
-                .values()
-                .filter(|e| {
-                    let kept = self.windows.holds(&e.step) || self.lines.holds(&e.step);
-                    e.pins == 0 && e.change.is_none() && !e.step.is_held() && !kept
-                })
-                .map(|e| e.step.id)
-                .collect();
-            idle.into_iter().for_each(|id| self.drop_step(id));
-        }
-        if self.blocks.len() > blocks_max {
-            self.forgot_blocks = true;
-            let (kin, touched) = (&self.kin, &self.touched);
-            self.blocks.retain(|id, e| {
-                e.pins > 0 || e.before.is_some() || kin.contains_key(id) || touched.contains(id)
-            });
-        }
     }
 }
 

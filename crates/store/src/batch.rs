@@ -2,8 +2,8 @@
 
 use crate::Lease;
 use model::{
-    Block, Breaker, Detail, DispatchGroup, Event, LogLine, Name, NodeId, Rank, SessionId, SessionOffer,
-    SignalId, State, Step, StepId, Timestamp,
+    Block, Breaker, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId, SessionOffer, SignalId,
+    State, Step, StepId, Timestamp,
 };
 use rules::board::HoldChange;
 
@@ -273,10 +273,8 @@ pub struct Batch {
     pub rates: Vec<(Name, Timestamp)>,
     /// What holds message groups back, or no more, with the dispatch group of each.
     pub holds: Vec<(DispatchGroup, HoldChange)>,
-    /// Lines from which those that ended go, up to a rank.
-    pub swept: Vec<(DispatchGroup, Name, Rank)>,
-    /// From all lines, whatever was left there.
-    pub sweep_all: bool,
+    /// Steps that ended and leave the index of their line, each with its version.
+    pub swept: Vec<(StepId, u64)>,
     /// Claim rows of which nothing is in flight any more.
     pub claims_done: Vec<i64>,
     pub tallies: Vec<(TallyKey, i64)>,
@@ -340,7 +338,6 @@ impl Batch {
             rates: Vec::new(),
             holds: Vec::new(),
             swept: Vec::new(),
-            sweep_all: false,
             claims_done: Vec::new(),
             tallies: Vec::new(),
             attempts: Vec::new(),

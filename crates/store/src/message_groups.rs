@@ -25,6 +25,13 @@ pub fn heads(sql: &dyn Sql, home: &DispatchGroup, after: &str, limit: usize) -> 
     sql.rows(&with_columns(statements::LINE_HEADS), params![home.as_str(), after, limit], rows::step)
 }
 
+/// Steps that ended and still stand in the index of their line, each with its version: some of them.
+pub fn ended_in_line(sql: &dyn Sql) -> Result<Vec<(StepId, u64)>> {
+    let text = "select id, version from steps where joined > 0 and state in ('completed', 'skipped', 'cancelled', 'failed',
+                  'stopped', 'timed_out', 'superseded') limit 10000";
+    sql.rows(text, params![], |row| Ok((StepId::from_bytes(row.get(0)?), row.get::<i64>(1)?.unsigned_abs())))
+}
+
 /// What holds groups of these dispatch groups back.
 pub fn holds(sql: &dyn Sql, lease: &Lease) -> Result<Vec<GroupHold>> {
     let text = "select message_group, blocked_by, at, by_whom, why from message_groups

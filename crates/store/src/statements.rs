@@ -43,7 +43,6 @@ pub const LINE: &str = include_str!("../sql/portable/line.sql");
 pub const LINE_PAST_ERRORS: &str = include_str!("../sql/portable/line_past_errors.sql");
 pub const LINE_HEADS: &str = include_str!("../sql/portable/line_heads.sql");
 pub const SWEEP_LINE: &str = include_str!("../sql/portable/sweep_line.sql");
-pub const SWEEP_LINES: &str = include_str!("../sql/portable/sweep_lines.sql");
 pub const HOLD_GROUP: &str = include_str!("../sql/portable/hold_group.sql");
 pub const RELEASE_GROUP: &str = include_str!("../sql/portable/release_group.sql");
 pub const POOLS: &str = include_str!("../sql/portable/pools.sql");

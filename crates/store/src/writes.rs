@@ -10,7 +10,7 @@ use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
 use model::limits;
-use model::{Backoff, Block, Breaker, Counts, DispatchGroup, Name, Rank, Step, Timestamp};
+use model::{Backoff, Block, Breaker, Counts, Step, StepId, Timestamp};
 use rules::board::HoldChange;
 use std::time::Duration;
 
@@ -120,13 +120,8 @@ impl<'a> Plan<'a> {
     }
 
     fn put_sweeps(&mut self, batch: &'a Batch) {
-        let row = |(home, group, rank): &'a (DispatchGroup, Name, Rank)| {
-            values![home.as_str(), &**group, i64::from(rank.0), rank.1]
-        };
+        let row = |(step, version): &'a (StepId, u64)| values![step.bytes(), *version];
         self.put(sql::SWEEP_LINE, false, batch.swept.iter().map(row).collect());
-        if batch.sweep_all {
-            self.put(sql::SWEEP_LINES, false, vec![values![]]);
-        }
     }
 
     /// In order: what is held and let go in one turn is not held.

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use store::{Result, StoreError};
 use tracing::error;
 
+/// A step, and what took its place if something did.
+type Followed = (StepId, Option<StepId>);
+
 impl Node {
     /// Bring a block in if it is decided here.
     pub(super) fn bring_block(&mut self, id: BlockId) -> Result<()> {
@@ -48,7 +51,7 @@ impl Node {
     /// Tell other owners what this turn decided about their steps and blocks.
     pub(super) fn tell_away(&mut self, turn: &mut Turn) -> Result<()> {
         let mut joins: BTreeMap<DispatchGroup, Vec<StepId>> = BTreeMap::new();
-        let mut follows: BTreeMap<(DispatchGroup, Event), Vec<(StepId, Option<StepId>)>> = BTreeMap::new();
+        let mut follows: BTreeMap<(DispatchGroup, Event), Vec<Followed>> = BTreeMap::new();
         for Ask { step, dispatch_group, what } in self.board.take_asks() {
             match what {
                 Asked::Join => joins.entry(dispatch_group).or_default().push(step),

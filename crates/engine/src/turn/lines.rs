@@ -3,7 +3,7 @@
 //! Why    a line may be longer than memory, and there may be more groups than memory. What a turn leaves on disk can be read only
 //!        once it is durable; until then nobody behind it is brought in, or the order would be lost.
 
-use model::{DispatchGroup, Name, Priority, Rank, Step, limits};
+use model::{DispatchGroup, Name, Priority, Rank, Step, StepId, limits};
 use rules::board::{Board, Reach};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::{Result, Store, message_groups};
@@ -24,8 +24,8 @@ pub struct LineSources {
     scans: BTreeMap<DispatchGroup, Scan>,
     /// By turn that is not durable, the first of each line that it left on disk.
     unseen: BTreeMap<u64, HashMap<Name, Rank>>,
-    /// Steps that ended and stand in the index of their line until it is swept: how many, and the last of them.
-    ended: HashMap<Name, (usize, Rank)>,
+    /// Steps that ended and stand in the index of their line until it is swept, each with its version.
+    ended: HashMap<Name, Vec<(StepId, u64)>>,
 }
 
 impl LineSources {
@@ -43,15 +43,15 @@ impl LineSources {
     pub fn durable(&mut self, turn: u64) {
         self.unseen = self.unseen.split_off(&(turn + 1));
     }
-    /// A step of a line ended. From time to time, and at its end, the line is to be swept up to this rank.
-    pub fn ended(&mut self, step: &Step, board: &Board) -> Option<(DispatchGroup, Name, Rank)> {
-        let member = step.line()?;
-        let (n, last) = self.ended.entry(member.group.clone()).or_insert((0, member.rank()));
-        (*n, *last) = (*n + 1, member.rank().max(*last));
-        let due = *n >= limits::LINE_PAGE || !board.lines.knows(&member.group);
-        due.then(|| self.ended.remove(&member.group))
-            .flatten()
-            .map(|(_, last)| (step.dispatch_group.clone(), member.group.clone(), last))
+    /// A step of a line ended. From time to time, and when nothing is left of the line, those that ended are to leave its index.
+    pub fn ended(&mut self, step: &Step, version: u64, board: &Board) -> Vec<(StepId, u64)> {
+        let Some(member) = step.line() else { return Vec::new() };
+        let ended = self.ended.entry(member.group.clone()).or_default();
+        ended.push((step.id, version));
+        if ended.len() < limits::LINE_PAGE && board.lines.knows(&member.group) {
+            return Vec::new();
+        }
+        self.ended.remove(&member.group).unwrap_or_default()
     }
     /// Whoever stands here or behind it may be hidden by a turn that is on its way.
     fn first_unseen(&self, group: &Name, board: &Board) -> Option<Rank> {

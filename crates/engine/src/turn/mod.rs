@@ -7,6 +7,7 @@ mod claims;
 mod gather;
 mod groups;
 mod hand;
+mod insert;
 mod intake;
 mod keep;
 mod lines;

@@ -6,7 +6,7 @@ use model::{Detail, DispatchGroup, Event, NodeId, SessionId, State, Step, StepId
 use rules::board::{Changes, Moved, StepChange};
 use rules::fifo;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey};
+use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey, message_groups};
 
 impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
@@ -24,13 +24,6 @@ impl Node {
         let ids = changes.steps.iter().map(|(s, _)| s.id).collect();
         self.take_from_sessions(&mut turn, &changes);
         self.write_slots(&mut turn, &changes, &mut batch);
-        // Elsewhere a step that ends leaves the index of its line by itself.
-        if !self.store.is_shared() {
-            let ended = changes.steps.iter().map(|(step, _)| step).filter(|step| step.state.is_terminal());
-            let sweeps = ended.filter_map(|step| self.sources.lines.ended(step, &self.board));
-            batch.swept = sweeps.collect();
-            batch.sweep_all = turn.forget;
-        }
         for (step, change) in &changes.steps {
             let in_line = step.line().is_some();
             if step.state == State::Pending && step.is_due(now) && !in_line && !self.board.windows.holds(step)
@@ -45,6 +38,7 @@ impl Node {
         let holds = self.board.take_holds().into_iter();
         batch.holds = holds.map(|change| (home(change.group()), change)).collect();
         self.write_steps(&mut batch, changes.steps, now);
+        self.sweep_lines(&mut batch, turn.forget);
         batch.blocks.reserve(changes.blocks.len());
         for (block, change) in changes.blocks {
             let write = BlockWrite::of(block, change.before.as_ref());
@@ -146,6 +140,22 @@ impl Node {
             batch.claims.push(claim);
         }
         batch.claims.extend(self.book.park(parks, now));
+    }
+
+    /// In a file, a step that ends stays in the index of its line until it is swept; elsewhere it leaves by itself.
+    fn sweep_lines(&mut self, batch: &mut Batch, all: bool) {
+        if self.store.is_shared() {
+            return;
+        }
+        let ended = batch.steps.iter().filter(|write| write.step.state == State::Completed);
+        for write in ended.filter(|write| write.narrow().is_some()) {
+            let version = write.expected.map_or(0, |version| version + 1);
+            batch.swept.extend(self.sources.lines.ended(&write.step, version, &self.board));
+        }
+        if all {
+            // What a crash left there; if it cannot be read now, it is in an hour.
+            batch.swept.extend(message_groups::ended_in_line(self.store.reader()).unwrap_or_default());
+        }
     }
 
     fn close_ticks(&mut self, batch: &mut Batch, now: Timestamp) {

@@ -1,3 +1,3 @@
--- Take the steps that ended out of a line, up to a rank.
-update steps set joined = 0
- where dispatch_group = $1 and message_group = $2 and joined = 1 and (sequence, place) <= ($3, $4) and state = 'completed'
+-- Take a step that ended out of the index of its line.
+update steps set joined = 0, version = version + 1
+ where id = $1 and version = $2
