@@ -103,6 +103,25 @@ pub fn oldest_ready(sql: &dyn Sql, group: &DispatchGroup) -> Result<Option<Times
     Ok(oldest.map(Timestamp))
 }
 
+/// Steps that wait and are over, read at once.
+pub const EXPIRED_PAGE: usize = 1_000;
+
+/// Steps that wait and whose time is over, and when the next one's is.
+pub fn expired(sql: &dyn Sql, now: Timestamp) -> Result<(Vec<(StepId, DispatchGroup)>, Option<Timestamp>)> {
+    let waiting = "expires_at is not null and (state = 'pending' or state = 'dispatched')";
+    let over = format!(
+        "select id, dispatch_group from steps where {waiting} and expires_at <= $1 order by expires_at, id limit $2"
+    );
+    let over = sql.rows(&over, params![now, EXPIRED_PAGE], |row| {
+        Ok((StepId::from_bytes(row.get(0)?), DispatchGroup(rows::shared(row, 1)?)))
+    })?;
+    let next: Option<i64> = sql.value(
+        &format!("select min(expires_at) from steps where {waiting} and expires_at > $1"),
+        params![now],
+    )?;
+    Ok((over, next.map(Timestamp)))
+}
+
 pub fn at_index(
     sql: &dyn Sql,
     block: BlockId,

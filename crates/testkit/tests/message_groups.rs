@@ -363,3 +363,29 @@ async fn a_head_is_skipped_and_a_group_is_cancelled() {
     stage.create(json!([letter("a5", "hold", "a", "next_on_error")])).await;
     assert_eq!(started(&mut stage).await, "a5");
 }
+
+#[tokio::test]
+async fn what_is_over_before_it_started_is_not_wanted_any_more() {
+    let mut stage = Stage::new().await;
+    let until = |key: &str, action: &str, secs: i64| {
+        let at = stage.clock_now().0 + secs * 1_000_000;
+        json!({"step_key": key, "action": action, "message_group": "a", "mode": "block_on_error", "expires_at": at})
+    };
+    let steps = json!([until("a1", "hold", 30), until("a2", "hold", 60), until("a3", "hold", 600), {"step_key": "ghost",
+        "action": "nobody runs this", "expires_at": stage.clock_now().0 + 90_000_000}]);
+    stage.create(steps).await;
+    assert_eq!(started(&mut stage).await, "a1");
+    // It runs, and what runs is not called off; deferred for ever, it ends with its time.
+    stage.advance(Duration::from_secs(10)).await;
+    end(&stage, "a1", "throttle").await;
+    stage.advance(Duration::from_secs(65)).await;
+    assert_eq!(started(&mut stage).await, "a3");
+    for key in ["a1", "a2"] {
+        let step = stage.by_key(key).step;
+        assert_eq!((step.state, step.reason), (State::Cancelled, Some(model::Reason::Expired)), "{key}");
+    }
+    stage.advance(Duration::from_secs(30)).await;
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(stage.by_key("ghost").step.state, State::Cancelled);
+    assert!(stage.browse().message_group("a").unwrap().unwrap().holds.is_empty());
+}

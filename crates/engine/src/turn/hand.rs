@@ -109,6 +109,11 @@ impl Node {
         let picks = self.take_slots(picked.picks, now)?;
         let mut work: BTreeMap<SessionId, Pulled> = BTreeMap::new();
         for one in &picks {
+            if self.expire_one(one.step, now)? {
+                self.pools.give_back(one.step);
+                self.again = true;
+                continue;
+            }
             let Some(step) = self.board.step(one.step) else { continue };
             let tick = self.ticks.current(&step.dispatch_group.clone(), now);
             let host = open.iter().find(|s| s.id == one.session).map(|s| s.offer.host.clone());

@@ -41,6 +41,7 @@ impl Node {
         detail: model::Detail,
         number: u64,
     ) -> Result<()> {
+        self.note_expiry(step.expires_at);
         if self.board.is_elsewhere(&step) {
             self.insert_away(turn, step, detail);
             return Ok(());

@@ -183,6 +183,7 @@ impl Node {
         self.alerted = found.alerted.iter().cloned().collect();
         let until = self.board.now + limits::SESSION_LEASE;
         self.sessions.leave_behind(&found.left, until);
+        self.expires_next = self.board.now;
         found.holds.iter().for_each(|hold| self.board.load_hold(hold));
         let (known, slots) = (std::mem::take(&mut found.pools), std::mem::take(&mut found.slots));
         let adopted = self.adopt(found, &spoken_for);

@@ -4,6 +4,7 @@ mod abroad;
 mod act;
 mod away;
 mod claims;
+mod expire;
 mod gather;
 mod groups;
 mod hand;

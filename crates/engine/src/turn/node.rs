@@ -105,6 +105,8 @@ pub struct Node {
     pub(super) renewed_at: Timestamp,
     pub(super) watched_at: Timestamp,
     pub(super) forgot_at: Timestamp,
+    /// When the first step that waits may be over.
+    pub(super) expires_next: Timestamp,
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
     pub(super) alerted: BTreeSet<DispatchGroup>,
     outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
@@ -206,6 +208,7 @@ impl Node {
             renewed_at: now,
             watched_at: now,
             forgot_at: now,
+            expires_next: now,
             last_end: config.owned.iter().map(|g| (g.clone(), now)).collect(),
             alerted: Default::default(),
             outstanding: VecDeque::new(),
@@ -290,6 +293,7 @@ impl Node {
             self.peers.next_look(now),
             self.breaker.until.filter(|_| self.breaker.off),
             self.next_pool(now),
+            Some(self.expires_next),
         ];
         let next = at
             .into_iter()
@@ -359,6 +363,7 @@ impl Node {
             self.intake(turn, request, now)?;
         }
         self.take_back_lapsed(turn, now)?;
+        self.expire(now)?;
         let mut settled = Settled::default();
         let mut laps = [Duration::ZERO; PIPELINE.len()];
         if how.dispatch == Dispatch::Yes || how.mode == Mode::FixedPoint {
