@@ -53,6 +53,6 @@ pub use step::{
 };
 pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{
-    ClaimBody, ClaimView, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, LookView, PreviousBody,
-    PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem, ReportedView,
+    ClaimBody, ClaimView, ClaimedPage, DeliveryItem, HeartbeatBody, HeartbeatView, Held, LeaveBody, LookView,
+    PreviousBody, PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem, ReportedView,
 };

@@ -2,6 +2,7 @@
 
 mod abroad;
 mod act;
+mod attempts;
 mod claims;
 mod gather;
 mod groups;

@@ -161,5 +161,5 @@ fn report(side: &Side, told: &Told) -> Report {
     let Held { session, step, attempt } = told.held;
     let line = |n: u32| LogLine { at: Timestamp(n.into()), text: format!("line {n} of run {attempt}\0") };
     let log = (0..attempt % 3).map(line).collect();
-    Report { session: side.session(session), step: side.step(step), attempt, outcome, log }
+    Report { session: side.session(session), step: side.step(step), attempt, outcome, log, delivery: None }
 }
