@@ -164,8 +164,8 @@ struct Page<'a> {
     what: Retention,
     before: Timestamp,
     act: Act,
-    /// Steps the claim log speaks for: somebody may still report on them.
-    claimed: HashSet<[u8; 16]>,
+    /// Steps that stay: the claim log speaks for them, or they hold a message group back.
+    needed: HashSet<[u8; 16]>,
     out: Retained,
     /// What leaves from each place, not yet removed.
     leaving: [(Place, Tree); 2],
@@ -174,10 +174,11 @@ struct Page<'a> {
 impl<'a> Page<'a> {
     fn new(sql: &'a dyn Sql, what: Retention, act: Act) -> Result<Page<'a>> {
         let (Retention::Archive { before } | Retention::Purge { before, .. }) = what;
-        let claimed = "select step_id from claimed where length(step_id) = 16";
-        let claimed = sql.rows(claimed, params![], |r| r.get(0))?.into_iter().collect();
+        let needed = "select step_id from claimed where length(step_id) = 16
+                      union select blocked_by from message_groups where length(blocked_by) = 16";
+        let needed = sql.rows(needed, params![], |r| r.get(0))?.into_iter().collect();
         let leaving = [Place::Live, Place::Archive].map(|place| (place, Tree::default()));
-        Ok(Page { sql, what, before, act, claimed, out: Retained::default(), leaving })
+        Ok(Page { sql, what, before, act, needed, out: Retained::default(), leaving })
     }
 
     fn is_full(&self) -> bool {
@@ -336,7 +337,7 @@ impl<'a> Page<'a> {
 
     /// Note one step of a tree; false when it is not settled.
     fn note(&self, leaf: &Leaf, tree: &mut Tree, below: &mut Vec<[u8; 16]>) -> bool {
-        if !leaf.settled || leaf.at >= self.before.0 || self.claimed.contains(&leaf.id) {
+        if !leaf.settled || leaf.at >= self.before.0 || self.needed.contains(&leaf.id) {
             return false;
         }
         tree.steps.push(leaf.id);

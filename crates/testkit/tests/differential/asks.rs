@@ -2,7 +2,7 @@
 
 use super::op::{Held, Op, Sketch, Told};
 use super::side::Side;
-use engine::{EngineError, Operation};
+use engine::{EngineError, GroupOperation, Operation};
 use model::{Breaker, DispatchGroup, LogLine, NewStep, Outcome, Report, Timestamp};
 use std::pin::Pin;
 use store::Clock;

@@ -3,8 +3,8 @@
 use super::dice::Dice;
 use super::op::{Held, Listing, Op, Told};
 use super::side::Answer;
-use super::sketch::{self, ACTIONS, GROUPS, Known, QUEUES, TEXTS, span};
-use engine::Dispatch;
+use super::sketch::{self, ACTIONS, GROUPS, Known, MESSAGE_GROUPS, QUEUES, TEXTS, span};
+use engine::{Dispatch, GroupVerb};
 use model::{Failure, LookAt, Name, Outcome, SessionOffer, State, Success, Timestamp, limits};
 use rules::operator::Verb;
 use rules::settle::Mode;

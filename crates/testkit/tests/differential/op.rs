@@ -1,6 +1,6 @@
 //! One thing that happens to both engines; steps, blocks and sessions are named by the order in which they were seen.
 
-use engine::Dispatch;
+use engine::{Dispatch, GroupVerb};
 use model::{NewStep, Outcome, SessionOffer, State, Timestamp};
 use rules::operator::Verb;
 use rules::settle::Mode;

@@ -25,7 +25,7 @@ async fn number(client: &impl GenericClient, sql: &str) -> i64 {
 
 /// A row of a step as text, but for what differs by design, and how long after its making it is due.
 async fn row_of(client: &Client, id: StepId) -> (String, Option<i64>) {
-    let text = "select (to_jsonb(s) - array['id', 'dispatch_group', 'created_at', 'wake_at'])::text, wake_at - created_at
+    let text = "select (to_jsonb(s) - array['id', 'dispatch_group', 'created_at', 'wake_at', 'place'])::text, wake_at - created_at
                   from stepfast.steps s where id = $1";
     let row = client.query_one(text, &[&id.bytes().as_slice()]).await.expect("the step exists");
     (row.get(0), row.get(1))
