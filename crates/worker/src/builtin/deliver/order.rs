@@ -4,7 +4,7 @@ use crate::builtin::http::call::{self, AGENT, TIMEOUT_MS, TIMEOUT_MS_MAX, add};
 use crate::builtin::outcome::{bad_arguments, one_line};
 use model::{Claim, Outcome};
 use reqwest::Url;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -81,6 +81,8 @@ impl Order {
                 .push("type, source, subject: they stand in an envelope; write `\"envelope\": true`".into());
         }
         let body = body(&arguments, claim, &id).map_err(|problem| wrong(&problem))?;
+        // The client leaves it out where there is no body, and some receivers ask for it.
+        headers.insert(CONTENT_LENGTH, body.len().into());
         let (Some(url), true) = (url, faults.is_empty()) else {
             return Err(wrong(&faults.join("; ")));
         };
