@@ -6,8 +6,8 @@
 use crate::EngineError;
 use crate::request::{GroupOperation, Operation};
 use model::{
-    BlockId, Claim, DispatchGroup, Name, NewStep, Priority, Report, SessionId, SignalId, Step, StepId,
-    Timestamp,
+    BlockId, Claim, DispatchGroup, Event, Name, NewStep, Place, Priority, Report, SessionId, SignalId, State,
+    Step, StepId, StepKind, Timestamp,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,19 @@ pub enum Signal {
     OperateGroup {
         operation: GroupOperation,
     },
+    /// The turn of these steps has come in their blocks: they stand in line here.
+    Join {
+        steps: Vec<StepId>,
+    },
+    /// These steps meet what was decided for their blocks.
+    Follow {
+        steps: Vec<(StepId, Option<StepId>)>,
+        event: Event,
+    },
+    /// Steps of blocks here ended elsewhere.
+    Ended {
+        steps: Vec<Ended>,
+    },
     /// A session of another node has room for this many steps.
     Pull {
         session: SessionId,
@@ -53,6 +66,16 @@ pub enum Signal {
         session: SessionId,
         steps: Vec<(StepId, u32)>,
     },
+}
+
+/// A step that ended away from its block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    pub step: StepId,
+    pub place: Place,
+    pub kind: StepKind,
+    pub to: State,
+    pub event: Event,
 }
 
 /// Where to look for what arrived.

@@ -16,9 +16,9 @@ pub use windows::{Window, WindowKey, Windows};
 use crate::{eligible, machine};
 use model::{
     Block, BlockId, Detail, DispatchGroup, DispatchMode, Effect, Event, GroupHold, IllegalMove, Move, Name,
-    Place, Priority, SessionId, State, Step, StepId, StepKind, Timestamp, limits,
+    Place, Priority, SessionId, State, Step, StepId, StepKind, Sweep, SweepKind, Timestamp, limits,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Failed children named in a parent's error.
 const BLAME_MAX: usize = 5;
@@ -61,9 +61,37 @@ impl HoldChange {
     }
 }
 
+/// What only the owner of another dispatch group can do to a step that stands in a block of this one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ask {
+    pub step: StepId,
+    pub dispatch_group: DispatchGroup,
+    pub what: Asked,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Asked {
+    /// Its turn has come in its block.
+    Join,
+    /// It falls with its block, or another step has taken its place there.
+    Follow { event: Event, superseded_by: Option<StepId> },
+}
+
+/// A step of a block that another node decides for has ended here.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EndedAway {
+    pub step: StepId,
+    pub place: Place,
+    pub kind: StepKind,
+    pub to: State,
+    pub event: Event,
+}
+
 #[derive(Default)]
 pub struct Board {
     pub now: Timestamp,
+    /// The dispatch groups that are decided here; all of them, if none are named.
+    pub mine: Option<BTreeSet<DispatchGroup>>,
     steps: IdMap<StepId, StepEntry>,
     blocks: IdMap<BlockId, BlockEntry>,
     /// Children in hand that have not ended, in block order.
@@ -78,6 +106,12 @@ pub struct Board {
     block_order: Vec<BlockId>,
     moves: Vec<Moved>,
     group_holds: Vec<HoldChange>,
+    asks: Vec<Ask>,
+    ended_away: Vec<EndedAway>,
+    /// Steps in hand that other nodes decide about.
+    guests: Vec<StepId>,
+    /// Blocks whose sweep has done what it can here: its kind, and above which index.
+    waits_for_others: HashMap<BlockId, (SweepKind, u32)>,
     /// An open block was let go; only the disk knows them all.
     pub forgot_blocks: bool,
 }
@@ -111,6 +145,49 @@ impl Board {
 
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.blocks.values().map(|e| &e.block)
+    }
+
+    /// Another node decides about it: it stands in line elsewhere.
+    pub fn is_elsewhere(&self, step: &Step) -> bool {
+        self.mine.as_ref().is_some_and(|mine| !mine.contains(&step.dispatch_group))
+    }
+    /// What the owners of other dispatch groups are to do.
+    pub fn take_asks(&mut self) -> Vec<Ask> {
+        std::mem::take(&mut self.asks)
+    }
+    /// Steps that ended here and count in blocks elsewhere.
+    pub fn take_ended_away(&mut self) -> Vec<EndedAway> {
+        std::mem::take(&mut self.ended_away)
+    }
+    /// The turn of a step has come in its block; whoever decides about it lets it stand in line.
+    pub fn join(&mut self, step: &Step) {
+        let dispatch_group = step.dispatch_group.clone();
+        self.asks.push(Ask { step: step.id, dispatch_group, what: Asked::Join });
+    }
+    /// A child that is stored elsewhere counts in its block.
+    pub fn count_child(&mut self, step: &Step) {
+        if let Some(place) = step.place {
+            self.count(place, step.kind, None, Some(step.state));
+        }
+    }
+    /// A child that another node decides about has ended, which is said once.
+    pub fn child_ended(&mut self, ended: &EndedAway) {
+        let EndedAway { step, place, kind, to, event } = *ended;
+        if self.blocks.contains_key(&place.block) {
+            self.waits_for_others.remove(&place.block);
+            self.count(place, kind, Some(State::Pending), Some(to));
+            self.mark_block(place, (step, kind, to), event);
+        }
+    }
+    /// What other nodes decide about was looked at, and may have moved since.
+    pub fn forget_elsewhere(&mut self) {
+        for id in std::mem::take(&mut self.guests) {
+            self.drop_step(id);
+        }
+    }
+    /// A sweep has asked other nodes, or missed what they have not told yet: it begins again when one of them answers.
+    fn waits_for_others(&self, block: BlockId, sweep: &Sweep) -> bool {
+        self.waits_for_others.get(&block) == Some(&(sweep.kind, sweep.above))
     }
 
     /// Bring in a row as the store has it; what is already in hand is newer and stays.
@@ -171,6 +248,9 @@ impl Board {
         if step.state == State::Pending && (step.failed_attempts | step.lost_attempts) > 0 {
             self.returned.push(step.id);
         }
+        if self.is_elsewhere(&step) {
+            self.guests.push(step.id);
+        }
         self.steps.insert(step.id, StepEntry { step, change, pins: 0 });
     }
 
@@ -182,6 +262,7 @@ impl Board {
             Effect::RecordLate { step } => {
                 self.edit(step, |_, d| d.late_reports = Some(d.late_reports.unwrap_or(0) + 1))
             }
+            Effect::StartSweep { block, sweep } if self.waits_for_others(block, &sweep) => {}
             Effect::StartSweep { block, sweep } => {
                 self.edit_block(block, |b| {
                     b.sweep = Some(sweep);
@@ -198,6 +279,7 @@ impl Board {
                 }
             }),
             Effect::EndSweep { block } => {
+                self.note_others(block);
                 self.edit_block(block, |b| b.sweep = None);
                 self.refresh_children(block);
             }
@@ -206,6 +288,22 @@ impl Board {
             Effect::ResolversWoken { block } => self.edit_block(block, |b| b.wants_resolvers = false),
         }
         Ok(0)
+    }
+
+    /// Where nodes share the work, what a whole sweep leaves alive is another node's.
+    fn note_others(&mut self, id: BlockId) {
+        let Some(block) = self.block(id).filter(|_| self.mine.is_some()) else { return };
+        let Some(sweep) = block.sweep else { return };
+        let above = |live: &[u32]| live.iter().skip(sweep.above as usize).any(|n| *n > 0);
+        let left = match sweep.kind {
+            SweepKind::Close => block.unsettled() > 0,
+            SweepKind::Later => above(&block.live),
+            SweepKind::LaterResolvers => above(&block.live_resolvers),
+            SweepKind::Resolvers => false,
+        };
+        if left {
+            self.waits_for_others.insert(id, (sweep.kind, sweep.above));
+        }
     }
 
     fn open(&mut self, block: BlockId, kind: StepKind, index: u32) {
@@ -228,6 +326,10 @@ impl Board {
         let entry = self.steps.get(&id).expect("a rule moves only a step it was shown");
         let from = entry.step.state;
         let to = machine::next(from, event)?;
+        if self.is_elsewhere(&entry.step) {
+            self.follow(id, (from, to), event, detail.superseded_by);
+            return Ok(());
+        }
         self.edit(id, |step, change| {
             settle_fields(step, from, to, event, now);
             step.state = to;
@@ -246,8 +348,12 @@ impl Board {
         let (place, child_block) = (step.place, step.child_block);
         if let Some(place) = place {
             let kind = step.kind;
-            self.count(place, kind, Some(from), Some(to));
-            self.mark_block(place, (id, kind, to), event);
+            if self.blocks.contains_key(&place.block) {
+                self.count(place, kind, Some(from), Some(to));
+                self.mark_block(place, (id, kind, to), event);
+            } else if to.is_terminal() && event != Event::Superseded {
+                self.ended_away.push(EndedAway { step: id, place, kind, to, event });
+            }
             if to.is_terminal()
                 && let Some(kin) = self.kin.get_mut(&place.block)
             {
@@ -265,6 +371,25 @@ impl Board {
         }
         self.refresh_window(id);
         Ok(())
+    }
+
+    /// A child that another node decides about is to meet what its block decided: its owner is told, and says how it ended.
+    fn follow(
+        &mut self,
+        id: StepId,
+        (from, to): (State, State),
+        event: Event,
+        superseded_by: Option<StepId>,
+    ) {
+        let Some(entry) = self.steps.get_mut(&id) else { return };
+        entry.step.state = to;
+        let (place, kind) = (entry.step.place, entry.step.kind);
+        let dispatch_group = entry.step.dispatch_group.clone();
+        self.asks.push(Ask { step: id, dispatch_group, what: Asked::Follow { event, superseded_by } });
+        // One that has ended already tells nothing more.
+        if let Some(place) = place.filter(|_| from.is_terminal()) {
+            self.count(place, kind, Some(from), Some(to));
+        }
     }
 
     /// Give a step to a session: dispatched and started in one write.
@@ -442,8 +567,17 @@ impl Board {
     /// Put a step where the pick finds it, or take it away from there.
     pub fn refresh_window(&mut self, id: StepId) {
         let Some(entry) = self.steps.get(&id) else { return };
+        if self.is_elsewhere(&entry.step) {
+            return;
+        }
         let block = entry.step.place.and_then(|p| self.blocks.get(&p.block)).map(|e| &e.block);
-        let ready = eligible::is_ready(&entry.step, block, self.now);
+        let ready = match (entry.step.place, block, entry.step.line()) {
+            // Whoever decides for its block has said when its turn came.
+            (Some(_), None, Some(member)) => {
+                member.joined && entry.step.state == State::Pending && entry.step.is_due(self.now)
+            }
+            _ => eligible::is_ready(&entry.step, block, self.now),
+        };
         if entry.step.line().is_some() {
             self.refresh_line(id, ready);
         } else {

@@ -450,6 +450,13 @@ impl Planner<'_, '_> {
                 "give it another message group, or none, or let the parent's job report it as a child",
             );
         }
+        if mode.is_ordered() && new.kind.as_deref() == Some(StepKind::Resolver.word()) {
+            self.fault(
+                format!("{path}.mode"),
+                "a resolver is not done in order",
+                "leave out `mode`, or let the resolver's job make a child that is",
+            );
+        }
         let sequence = new.sequence.unwrap_or(DEFAULT_SEQUENCE);
         Some(Member { group: group.into(), mode, sequence, place: id, joined: false })
     }

@@ -3,6 +3,7 @@
 mod differential;
 mod enqueue;
 mod executions_in;
+mod lines;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

@@ -39,6 +39,23 @@ impl Node {
         Ok(group.filter(|g| !self.owns(g)))
     }
 
+    /// The group that decides for the block of a step, or for the step where it stands alone, if it is another node's.
+    pub(super) fn foreign_block(&mut self, id: StepId) -> Result<Option<DispatchGroup>> {
+        if self.owns_all() {
+            return Ok(None);
+        }
+        let step = match self.board.step(id) {
+            Some(step) => Some(step.clone()),
+            None => self.store.step(id)?,
+        };
+        let Some(step) = step else { return Ok(None) };
+        let home = match step.block() {
+            Some(block) => self.store.block(block)?.map(|block| block.home),
+            None => None,
+        };
+        Ok(Some(home.unwrap_or(step.dispatch_group)).filter(|group| !self.owns(group)))
+    }
+
     /// Write something down for the owner of a group.
     pub(super) fn tell(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal) -> SignalId {
         let to = SignalTo::Group(group.clone());
@@ -280,6 +297,9 @@ impl Node {
                     self.arrived(turn, group, arrived, now)?;
                 }
             }
+            Signal::Join { steps } => self.join_line(steps)?,
+            Signal::Follow { steps, event } => self.follow(steps, event)?,
+            Signal::Ended { steps } => self.ended_elsewhere(steps)?,
             Signal::Lost { session, steps } => {
                 for (id, attempt) in steps {
                     if self.is_held_by(session, id, attempt)? {

@@ -40,7 +40,7 @@ impl Node {
         };
         let mut done = GroupOperated { more, ..GroupOperated::default() };
         for act in acts {
-            self.act_on_group(&operation, act, &mut done, now)?;
+            self.act_on_group(turn, &operation, act, &mut done, now)?;
         }
         if !operation.dry_run {
             let told = serde_json::to_string(&done).expect("an answer is plain data");
@@ -59,6 +59,7 @@ impl Node {
 
     fn act_on_group(
         &mut self,
+        turn: &mut Turn,
         operation: &GroupOperation,
         act: GroupAct,
         done: &mut GroupOperated,
@@ -85,7 +86,7 @@ impl Node {
             GroupAct::Resume => drop(self.board.release_group(group, &home, None)),
             GroupAct::Forgive(id) => self.forgive(operation, id, now)?,
             GroupAct::Retry(id) => {
-                let made = self.requeue(operation, id, now)?;
+                let made = self.requeue(turn, operation, id, now)?;
                 done.replaced.push((id, made));
             }
             GroupAct::Skip(id) => self.end_in_line(id, Verb::Skip, why)?,
@@ -108,18 +109,26 @@ impl Node {
         Ok(())
     }
 
-    /// A step that cannot be made anew is forgiven instead: nothing of it is left to wait for.
-    fn requeue(&mut self, operation: &GroupOperation, id: StepId, now: Timestamp) -> Result<Option<StepId>> {
+    /// A step that cannot be made anew is forgiven instead: nothing of it is left to wait for. One of a block elsewhere is made anew
+    /// there, and blocks until that is done.
+    fn requeue(
+        &mut self,
+        turn: &mut Turn,
+        operation: &GroupOperation,
+        id: StepId,
+        now: Timestamp,
+    ) -> Result<Option<StepId>> {
         let GroupOperation { by, why, .. } = operation;
-        let home = fifo::home(&operation.message_group, &self.config.groups);
-        let again = Operation { step: id, by: by.clone(), why: why.clone(), verb: None, dry_run: false };
-        let made = if self.bring(id)? { self.retry(&again, now)? } else { Ok(None) };
+        let operation_on_step =
+            Operation { step: id, by: by.clone(), why: why.clone(), verb: None, dry_run: false };
+        if let Some(home) = self.foreign_block(id)? {
+            self.tell(turn, &home, &Signal::Operate { operation: operation_on_step });
+            return Ok(None);
+        }
+        let made = if self.bring(id)? { self.retry(turn, &operation_on_step, now)? } else { Ok(None) };
         match made {
-            Ok(made) => {
-                self.board.release_group(&operation.message_group, &home, Some(id));
-                Ok(made)
-            }
-            Err(_) => {
+            Ok(Some(new)) => Ok(Some(new)),
+            Ok(None) | Err(_) => {
                 self.forgive(operation, id, now)?;
                 Ok(None)
             }

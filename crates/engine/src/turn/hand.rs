@@ -8,7 +8,6 @@ use crate::signal::Pulled;
 use model::{Claim, DispatchGroup, Name, Session, SessionId, SessionOffer, Step, StepId, Timestamp, limits};
 use rules::board::WindowKey;
 use rules::pick::{Gate, pick};
-use rules::settle::load_summary;
 use std::collections::BTreeMap;
 use store::{GroupWrite, Result, Wake};
 use tracing::error;
@@ -33,7 +32,7 @@ impl Node {
                 && step.wake_at == Some(at)
             {
                 if let Some(place) = step.place {
-                    load_summary(&mut self.board, &mut *self.store, place.block)?;
+                    self.bring_block(place.block)?;
                 }
                 let wanted = || self.board.windows.is_wanted(&step.queue, &step.action);
                 if step.line().is_some() || wanted() && self.sources.has_room_or_later(&step, at, &self.board)

@@ -14,7 +14,6 @@ use model::{
     Timestamp, limits,
 };
 use rules::creation::{Ground, Plan, plan};
-use rules::settle::load_summary;
 use rules::worker::{self, Answer};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use store::{AuditEntry, GroupWrite, Result, SessionRow, StoreError, Wake};
@@ -83,19 +82,19 @@ impl Node {
         if self.board.step(id).is_none() {
             let Some(step) = self.store.step(id)? else { return Ok(false) };
             if let Some(place) = step.place {
-                load_summary(&mut self.board, &mut *self.store, place.block)?;
+                self.bring_block(place.block)?;
             }
             self.board.load_step(step);
         }
         let blocks = self.board.step(id).map(|s| [s.block(), s.child_block]);
         for block in blocks.into_iter().flatten().flatten() {
-            load_summary(&mut self.board, &mut *self.store, block)?;
+            self.bring_block(block)?;
         }
         Ok(true)
     }
 
     pub(super) fn block_or_load(&mut self, id: BlockId) -> Result<Option<Block>> {
-        load_summary(&mut self.board, &mut *self.store, id)?;
+        self.bring_block(id)?;
         Ok(self.board.block(id).cloned())
     }
 
@@ -205,8 +204,15 @@ impl Node {
     pub(super) fn carry_out(&mut self, turn: &mut Turn, mut plan: Plan) -> Result<()> {
         let number = self.turn_number;
         if !self.owns_all() {
-            let (steps, own_steps) = plan.steps.into_iter().partition(|(s, _)| !self.owns(&s.dispatch_group));
-            let (blocks, own_blocks) = plan.blocks.into_iter().partition(|b| !self.owns(&b.home));
+            let (blocks, own_blocks): (Vec<Block>, _) =
+                plan.blocks.into_iter().partition(|b| !self.owns(&b.home));
+            let theirs: HashSet<BlockId> = blocks.iter().map(|b| b.id).collect();
+            // A step counts with the block that is made with it, wherever it stands in line.
+            let abroad = |s: &Step| match s.block() {
+                Some(block) => theirs.contains(&block),
+                None => !self.owns(&s.dispatch_group),
+            };
+            let (steps, own_steps) = plan.steps.into_iter().partition(|(s, _)| abroad(s));
             (plan.steps, plan.blocks) = (own_steps, own_blocks);
             self.settle_abroad(turn, Plan { steps, blocks, ..Plan::default() })?;
         }
@@ -217,12 +223,22 @@ impl Node {
             self.board.set_child_block(step, block);
         }
         for (step, detail) in plan.steps {
-            self.insert(step, detail, number)?;
+            self.insert(turn, step, detail, number)?;
         }
         Ok(())
     }
 
-    pub(super) fn insert(&mut self, step: Step, detail: model::Detail, number: u64) -> Result<()> {
+    pub(super) fn insert(
+        &mut self,
+        turn: &mut Turn,
+        step: Step,
+        detail: model::Detail,
+        number: u64,
+    ) -> Result<()> {
+        if self.board.is_elsewhere(&step) {
+            self.insert_away(turn, step, detail);
+            return Ok(());
+        }
         if step.line().is_some() {
             if let Some(at) = step.wake_at {
                 self.timers.set(self.board.now, at, step.id);

@@ -10,7 +10,6 @@ use crate::signal::Signal;
 use model::{Breaker, DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
 use rules::recover;
-use rules::settle::load_summary;
 use std::collections::HashSet;
 use std::time::Duration;
 use store::{Alert, AuditEntry, ClaimLog, Found, Result, SignalRow, StoreError};
@@ -163,6 +162,9 @@ impl Node {
         self.owed.unsaid();
         self.drop_unstored();
         self.board = Board::at(self.store.now().max(self.board.now));
+        if !self.owns_all() {
+            self.board.mine = Some(self.lease.groups.iter().map(|(group, _)| group.clone()).collect());
+        }
         self.board.windows.want(self.sessions.wanted());
         self.peers.forget_taken();
         self.told_ready.clear();
@@ -258,7 +260,7 @@ impl Node {
 
     fn load_with_block(&mut self, step: Step) -> Result<()> {
         for block in [step.block(), step.child_block].into_iter().flatten() {
-            load_summary(&mut self.board, &mut *self.store, block)?;
+            self.bring_block(block)?;
         }
         self.board.load_step(step);
         Ok(())

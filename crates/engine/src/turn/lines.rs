@@ -34,7 +34,7 @@ impl LineSources {
         self.scans.clear();
     }
     /// A turn left these on disk.
-    pub fn left(&mut self, turn: u64, left: Vec<(Name, Rank)>) {
+    pub fn left(&mut self, turn: u64, left: HashMap<Name, Rank>) {
         let unseen = self.unseen.entry(turn).or_default();
         for (group, rank) in left {
             unseen.entry(group).and_modify(|first| *first = rank.min(*first)).or_insert(rank);
@@ -54,8 +54,9 @@ impl LineSources {
             .map(|(_, last)| (step.dispatch_group.clone(), member.group.clone(), last))
     }
     /// Whoever stands here or behind it may be hidden by a turn that is on its way.
-    fn first_unseen(&self, group: &Name) -> Option<Rank> {
-        self.unseen.values().filter_map(|left| left.get(group).copied()).min()
+    fn first_unseen(&self, group: &Name, board: &Board) -> Option<Rank> {
+        let on_the_way = self.unseen.values().filter_map(|left| left.get(group).copied());
+        on_the_way.chain(board.lines.first_left(group)).min()
     }
 
     /// A new step of a line: if the disk has nothing of the line, all of it is in hand.
@@ -75,7 +76,7 @@ impl LineSources {
             *scan = Scan::default();
             return Ok(());
         }
-        let whole = scan.done && !scan.passed && self.first_unseen(&member.group).is_none();
+        let whole = scan.done && !scan.passed && self.first_unseen(&member.group, board).is_none();
         let reach = if whole { Reach::Whole } else { Reach::Nothing };
         board.lines.open(&member.group, &step.dispatch_group, reach);
         if !whole && anyone {
@@ -122,7 +123,7 @@ impl LineSources {
         let blocked = board.lines.is_blocked(group);
         let page = message_groups::line(store.reader(), home, group, blocked, limits::LINE_PAGE)?;
         let full = page.len() == limits::LINE_PAGE;
-        let unseen = self.first_unseen(group);
+        let unseen = self.first_unseen(group, board);
         let rank = |step: &Step| step.line().map(|member| member.rank());
         let seen = |step: &Step| step.attempt > 0 || unseen.is_none_or(|first| rank(step) < Some(first));
         let last = page.iter().filter(|step| step.attempt == 0 && seen(step)).filter_map(rank).next_back();
@@ -181,7 +182,8 @@ impl LineSources {
                 scan.behind.insert((step.queue.clone(), pool.clone(), step.priority));
                 continue;
             }
-            let hidden = self.unseen.values().any(|left| left.contains_key(&group));
+            let hidden = self.unseen.values().any(|left| left.contains_key(&group))
+                || board.lines.first_left(&group).is_some();
             if hidden || board.lines.is_blocked(&group) {
                 board.lines.open(&group, home, Reach::Nothing);
                 continue;

@@ -3,6 +3,7 @@
 mod abroad;
 mod act;
 mod attempts;
+mod away;
 mod claims;
 mod gather;
 mod groups;

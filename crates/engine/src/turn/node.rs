@@ -130,6 +130,7 @@ pub struct Node {
 /// The store with a watch on the phases.
 struct Eyes<'a> {
     store: &'a mut dyn Store,
+    mine: Option<BTreeSet<DispatchGroup>>,
     watch: Stopwatch,
     laps: [Duration; PIPELINE.len()],
 }
@@ -139,8 +140,12 @@ impl Snapshot for Eyes<'_> {
     fn step(&mut self, id: StepId) -> Result<Option<Step>> {
         self.store.step(id)
     }
+    /// A block that is decided elsewhere is nobody's to look at here.
     fn block(&mut self, id: BlockId) -> Result<Option<Block>> {
-        self.store.block(id)
+        Ok(self
+            .store
+            .block(id)?
+            .filter(|block| self.mine.as_ref().is_none_or(|mine| mine.contains(&block.home))))
     }
     fn unsettled(&mut self, block: BlockId, after: Option<(u32, StepId)>, limit: usize) -> Result<Vec<Step>> {
         self.store.unsettled(block, after, limit)
@@ -359,7 +364,8 @@ impl Node {
         let mut settled = Settled::default();
         let mut laps = [Duration::ZERO; PIPELINE.len()];
         if how.dispatch == Dispatch::Yes || how.mode == Mode::FixedPoint {
-            let mut eyes = Eyes { store: &mut *self.store, watch: Stopwatch::start(), laps };
+            let mine = self.board.mine.clone();
+            let mut eyes = Eyes { store: &mut *self.store, mine, watch: Stopwatch::start(), laps };
             settled = settle(&mut self.board, &mut eyes, how.mode)?;
             laps = eyes.laps;
         } else {
@@ -381,6 +387,7 @@ impl Node {
         }
         let pick = picking.lap();
         self.keep_house(turn, now)?;
+        self.tell_away(turn)?;
         self.unfinished = settled.unfinished;
         self.again |= self.board.is_touched() || turn.hold;
         self.record_tick(&laps, pick, watch.elapsed(), &capped, now);
@@ -414,7 +421,9 @@ impl Node {
             // A turn that writes nothing left what others wrote.
             let last = self.outstanding.back().map(|(turn, _, _)| *turn);
             let turn = if batch.is_empty() { last } else { Some(self.turn_number) };
-            turn.into_iter().for_each(|turn| self.sources.lines.left(turn, left.clone()));
+            if let Some(turn) = turn {
+                self.sources.lines.left(turn, left);
+            }
         }
         if batch.is_empty() {
             // It was decided on top of what is still syncing, so it is true only when that is.

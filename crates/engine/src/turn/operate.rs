@@ -18,7 +18,12 @@ impl Node {
         reply: Reply<Operated>,
         now: Timestamp,
     ) -> Result<()> {
-        if let Some(group) = self.foreign_group(operation.step)? {
+        let whose = match operation.verb {
+            // A retry is the block's to decide: what was cut off behind the step is made anew with it.
+            None => self.foreign_block(operation.step)?,
+            Some(_) => self.foreign_group(operation.step)?,
+        };
+        if let Some(group) = whose {
             self.forward(turn, &group, &Signal::Operate { operation }, reply);
             return Ok(());
         }
@@ -37,7 +42,7 @@ impl Node {
         let moves = self.board.moves().len();
         let outcome = match operation.verb {
             Some(verb) => self.force(&operation, verb)?,
-            None => self.retry(&operation, now)?,
+            None => self.retry(turn, &operation, now)?,
         };
         let replaced_by = match outcome {
             Ok(replaced_by) => replaced_by,
@@ -79,6 +84,7 @@ impl Node {
     /// A new step takes the place of one that failed; steps cut off behind it are made anew with it.
     pub(super) fn retry(
         &mut self,
+        turn: &mut Turn,
         operation: &Operation,
         now: Timestamp,
     ) -> Result<std::result::Result<Option<StepId>, EngineError>> {
@@ -109,7 +115,7 @@ impl Node {
         }
         let mut first = None;
         for old in again {
-            let new = self.replace(&old, now)?;
+            let new = self.replace(turn, &old, now)?;
             first = first.or(Some(new));
         }
         if let Some(block) = step.block() {
@@ -118,7 +124,7 @@ impl Node {
         Ok(Ok(first))
     }
 
-    fn replace(&mut self, old: &Step, now: Timestamp) -> Result<StepId> {
+    fn replace(&mut self, turn: &mut Turn, old: &Step, now: Timestamp) -> Result<StepId> {
         self.bring(old.id)?;
         let detail = self.store.detail(old.id)?.unwrap_or_default();
         let new = StepId::from_bytes(self.ids.row(now));
@@ -159,7 +165,7 @@ impl Node {
             ..Detail::default()
         };
         let number = self.turn_number;
-        self.insert(step, detail, number)?;
+        self.insert(turn, step, detail, number)?;
         Ok(new)
     }
 

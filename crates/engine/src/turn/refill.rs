@@ -317,8 +317,13 @@ impl Sources {
                 let sort = sort_of(&step);
                 if step.line().is_some() {
                     // Whoever's turn has come in its block stands in line, also if nobody takes it now.
-                    loaded |= step.line().is_some_and(|member| !member.joined);
-                    board.load_step(step);
+                    let new = step.line().is_some_and(|member| !member.joined);
+                    loaded |= new;
+                    match board.is_elsewhere(&step) {
+                        true if new => board.join(&step),
+                        true => {}
+                        false => board.load_step(step),
+                    }
                     continue;
                 }
                 if !board.windows.is_wanted(&step.queue, &step.action) {

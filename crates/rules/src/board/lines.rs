@@ -97,7 +97,7 @@ pub struct Lines {
     /// Nobody of the line is in hand, and there may be more on disk.
     hungry: BTreeSet<Name>,
     /// The first of each line that stays on disk since the last look.
-    left: Vec<(Name, Rank)>,
+    left: HashMap<Name, Rank>,
     waiting: usize,
 }
 
@@ -140,7 +140,7 @@ impl Lines {
         !self.hungry.is_empty()
     }
     /// The first of each line that stays on disk since the last look: it can be read once this turn is durable.
-    pub fn take_left(&mut self) -> Vec<(Name, Rank)> {
+    pub fn take_left(&mut self) -> HashMap<Name, Rank> {
         std::mem::take(&mut self.left)
     }
 
@@ -214,7 +214,7 @@ impl Lines {
                 return Turned::default();
             }
             if part == Part::Waits && self.lines.len() >= limits::LINES_MAX {
-                self.left.push((group, rank));
+                self.leaves(&group, rank);
                 return Turned::default();
             }
             self.open(&group, &step.dispatch_group, Reach::Nothing);
@@ -259,7 +259,14 @@ impl Lines {
     /// The same, and some of it may not be durable yet.
     fn leave(&mut self, group: &Name, rank: Rank) {
         self.cut(group, rank);
-        self.left.push((group.clone(), rank));
+        self.leaves(group, rank);
+    }
+    fn leaves(&mut self, group: &Name, rank: Rank) {
+        self.left.entry(group.clone()).and_modify(|first| *first = rank.min(*first)).or_insert(rank);
+    }
+    /// The first of a line that this turn leaves on disk.
+    pub fn first_left(&self, group: &str) -> Option<Rank> {
+        self.left.get(group).copied()
     }
 
     fn turning(&mut self, group: &Name, change: impl FnOnce(&mut Lines)) -> Turned {

@@ -131,6 +131,7 @@ fn level(dice: &mut Dice, known: &Known, depth: usize) -> Vec<Sketch> {
             if n > 0 && dice.often(200) {
                 let mut resolver = plain(dice, known);
                 resolver.new.dispatch_group = None;
+                resolver.new.mode = None;
                 resolver.new.kind = Some("resolve-exception".into());
                 resolver.new.index = Some(index);
                 return resolver;

@@ -1,0 +1,124 @@
+//! Steps that stand in line in one dispatch group and in a block of another: their owners tell each other what they decide.
+//!
+//! Why    a line has one decider and a block has one decider, and they need not be the same node. The block's owner says when a child's
+//!        turn has come and what it falls with; the line's owner runs it and says, once, how it ended: then it counts. When one node has
+//!        both, nothing is said and all of it is one commit.
+
+use super::node::{Node, Turn};
+use crate::signal::{Ended, Signal};
+use model::{BlockId, Detail, DispatchGroup, Effect, Event, Move, Step, StepId};
+use rules::board::{Ask, Asked, Changes, EndedAway, Moved, StepChange};
+use std::collections::BTreeMap;
+use store::{Result, StoreError};
+use tracing::error;
+
+impl Node {
+    /// Bring a block in if it is decided here.
+    pub(super) fn bring_block(&mut self, id: BlockId) -> Result<()> {
+        if self.board.block(id).is_none()
+            && let Some(block) = self.store.block(id)?
+            && self.owns(&block.home)
+        {
+            self.board.load_block(block);
+        }
+        Ok(())
+    }
+
+    /// A new child of a block here whose line is elsewhere: it is stored there, and counts here.
+    pub(super) fn insert_away(&mut self, turn: &mut Turn, mut step: Step, detail: Detail) {
+        let block = step.block().and_then(|id| self.board.block(id));
+        let ready = rules::eligible::is_ready(&step, block, self.board.now);
+        if let Some(member) = &mut step.member {
+            member.joined = ready;
+        }
+        self.board.count_child(&step);
+        let mut arrived = crate::signal::Arrived::default();
+        match step.wake_at {
+            Some(at) => arrived.wakes.push((at, step.id)),
+            None if ready => arrived.note_line(&step),
+            None => {}
+        }
+        let home = step.dispatch_group.clone();
+        self.tell(turn, &home, &Signal::Arrived(arrived));
+        let moves = vec![Moved::created(&step)];
+        let steps = vec![(step, StepChange { before: None, detail })];
+        turn.abroad.push(Changes { steps, blocks: Vec::new(), moves });
+    }
+
+    /// Tell other owners what this turn decided about their steps and blocks.
+    pub(super) fn tell_away(&mut self, turn: &mut Turn) -> Result<()> {
+        let mut joins: BTreeMap<DispatchGroup, Vec<StepId>> = BTreeMap::new();
+        let mut follows: BTreeMap<(DispatchGroup, Event), Vec<(StepId, Option<StepId>)>> = BTreeMap::new();
+        for Ask { step, dispatch_group, what } in self.board.take_asks() {
+            match what {
+                Asked::Join => joins.entry(dispatch_group).or_default().push(step),
+                Asked::Follow { event, superseded_by } => {
+                    follows.entry((dispatch_group, event)).or_default().push((step, superseded_by));
+                }
+            }
+        }
+        for (home, steps) in joins {
+            self.tell(turn, &home, &Signal::Join { steps });
+        }
+        for ((home, event), steps) in follows {
+            self.tell(turn, &home, &Signal::Follow { steps, event });
+        }
+        self.board.forget_elsewhere();
+        let mut ended: BTreeMap<DispatchGroup, Vec<Ended>> = BTreeMap::new();
+        for EndedAway { step, place, kind, to, event } in self.board.take_ended_away() {
+            let Some(block) = self.store.block(place.block)? else {
+                error!(%step, block = %place.block, "a step ended whose block does not exist");
+                continue;
+            };
+            ended.entry(block.home).or_default().push(Ended { step, place, kind, to, event });
+        }
+        for (home, steps) in ended {
+            self.tell(turn, &home, &Signal::Ended { steps });
+        }
+        Ok(())
+    }
+
+    pub(super) fn join_line(&mut self, steps: Vec<StepId>) -> Result<()> {
+        for id in steps {
+            if self.bring(id)?
+                && let Some(step) = self.board.step(id)
+                && step.line().is_some_and(|member| !member.joined)
+                && !step.state.is_terminal()
+            {
+                self.board.edit(id, |step, _| step.member.iter_mut().for_each(|member| member.joined = true));
+                self.board.refresh_window(id);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn follow(&mut self, steps: Vec<(StepId, Option<StepId>)>, event: Event) -> Result<()> {
+        for (id, superseded_by) in steps {
+            if !self.bring(id)? {
+                continue;
+            }
+            let state = self.board.step(id).map(|step| step.state);
+            // One that ended before it heard of it keeps its end, and has told so.
+            if state.is_some_and(|state| state.is_terminal() && event != Event::Superseded) {
+                continue;
+            }
+            let detail = Detail { superseded_by, ..Detail::default() };
+            let wanted = Move { detail, ..Move::new(id, event) };
+            self.board
+                .apply(Effect::MoveStep(Box::new(wanted)))
+                .map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn ended_elsewhere(&mut self, steps: Vec<Ended>) -> Result<()> {
+        for Ended { step, place, kind, to, event } in steps {
+            self.bring_block(place.block)?;
+            if let Some(owner) = self.board.block(place.block).and_then(|block| block.owner) {
+                self.bring(owner)?;
+            }
+            self.board.child_ended(&EndedAway { step, place, kind, to, event });
+        }
+        Ok(())
+    }
+}
