@@ -1,6 +1,7 @@
 //! The nouns of Stepfast. No verbs, no I/O, no clock: everything here can be built in a test from a line of text.
 
 mod block;
+mod delivery;
 mod effect;
 mod execution;
 mod group;
@@ -17,6 +18,7 @@ mod step;
 mod time;
 
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
+pub use delivery::{Delivery, DeliveryError, DeliveryStatus};
 pub use effect::{Effect, Move};
 pub use execution::{
     Execution, ExecutionAsk, ExecutionEvent, ExecutionMoment, ExecutionName, ExecutionState, InputHash,

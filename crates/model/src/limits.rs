@@ -9,6 +9,10 @@ pub const LOG_BYTES_MAX: usize = 64 << 10;
 /// A line counts as so many bytes more than its text.
 pub const LOG_LINE_BYTES: usize = 64;
 pub const LOG_RUNS_MAX: u32 = 4;
+/// Bytes of a target's answer that are kept with a delivery.
+pub const DELIVERY_BODY_BYTES_MAX: usize = 64 << 10;
+/// Attempts of one step that are kept on record, counted from the last.
+pub const ATTEMPTS_KEPT: u32 = 1_000;
 /// Bytes of a name: action, queue, label, key, relatable.
 pub const NAME_BYTES_MAX: usize = 255;
 /// Levels of blocks inside blocks.
@@ -135,6 +139,7 @@ const _: () = assert!(
     RENEW_EVERY.as_secs() + STANDSTILL_MAX.as_secs() < GROUP_LEASE.as_secs(),
     "a node that waits for another's lock keeps its own leases"
 );
+const _: () = assert!(ATTEMPTS_MAX <= ATTEMPTS_KEPT, "without a wait, no attempt is forgotten");
 const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
 const _: () = assert!(POOL_WINDOW <= WINDOW_PAGE);
 const _: () = assert!(POOL_ASK_AGAIN.as_millis() * 2 < POOL_KEPT_FOR.as_millis(), "who waits keeps its turn");

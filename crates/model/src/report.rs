@@ -1,7 +1,7 @@
 //! What a worker is given and what it answers.
 
 use crate::limits::PROGRESS_BYTES_MAX;
-use crate::{Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp};
+use crate::{Delivery, Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,9 @@ pub struct Claim {
     pub place: Option<Place>,
     /// The work is done; look whether it holds.
     pub look: Option<Look>,
+    /// What it is done in order with, or just named with.
+    #[serde(default)]
+    pub message_group: Option<Name>,
 }
 
 /// Why a job failed.
@@ -87,6 +90,9 @@ pub struct Report {
     /// What the job said on the way.
     #[serde(default)]
     pub log: Vec<LogLine>,
+    /// What came of handing it to its target, where that is what the job does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
 }
 
 /// Something a job said, when.

@@ -159,7 +159,8 @@ impl Tree {
 pub fn report(board: &mut Board, id: StepId, outcome: Outcome) -> bool {
     let step = board.step(id).unwrap();
     let session = step.session.unwrap_or(SessionId::of(0));
-    let report = Report { session, step: id, attempt: step.attempt, outcome, log: Vec::new() };
+    let report =
+        Report { session, step: id, attempt: step.attempt, outcome, log: Vec::new(), delivery: None };
     let children = step.child_block.and_then(|b| board.block(b));
     match worker::decide(step, children, &report, board.now) {
         Answer::Late => false,

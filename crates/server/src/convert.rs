@@ -9,8 +9,8 @@ pub use pool::{POOL_IN_USE, pool, pool_view};
 
 use engine::{Created, Operated, Secret, Why};
 use model::{
-    Block, Breaker, Counts, DispatchGroup, DispatchMode, Fault, GroupStatus, Key, LogLine, Reason, State,
-    Step, StepId, Timestamp, limits,
+    Block, Breaker, Counts, Delivery, DispatchGroup, DispatchMode, Fault, GroupStatus, Key, LogLine, Reason,
+    State, Step, StepId, Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -152,6 +152,17 @@ pub fn attempt_view(attempt: &Attempt) -> wire::AttemptView {
         host: attempt.host.as_ref().map(|h| h.to_string()),
         session: attempt.session.map(|s| s.to_string()),
         started_at: maybe(attempt.started_at),
+        delivery: attempt.delivery.as_ref().map(delivery_view),
+    }
+}
+
+fn delivery_view(delivery: &Delivery) -> wire::DeliveryView {
+    wire::DeliveryView {
+        status: delivery.status.to_string(),
+        http_code: delivery.http_code,
+        error_type: delivery.error_type.map(|error| error.to_string()),
+        response_body: delivery.response_body.clone(),
+        duration_ms: delivery.duration_ms,
     }
 }
 

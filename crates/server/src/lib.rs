@@ -4,6 +4,7 @@ mod access;
 pub mod answers;
 mod api;
 mod app;
+mod attempts;
 pub mod convert;
 mod error;
 pub mod executions;

@@ -147,6 +147,8 @@ pub enum Steps {
     List(List),
     /// Show one step and say why it is not running
     Show { id: String },
+    /// What the attempts of one step came to: those that did not simply succeed, and every delivery
+    Attempts { id: String },
     /// Mark as completed
     Complete(Operate),
     /// Mark as failed; its live children fail with it

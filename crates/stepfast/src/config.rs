@@ -1,6 +1,7 @@
 //! Configuration: flags over environment over file over defaults, every fault told at once.
 
 mod actions;
+mod signing;
 mod worker;
 
 pub use actions::Actions;
@@ -34,6 +35,7 @@ struct RawConfig {
     dispatch: RawDispatch,
     pools: BTreeMap<String, RawPool>,
     actions: actions::RawActions,
+    signing: signing::RawSigning,
     worker: worker::RawWorker,
 }
 
@@ -52,7 +54,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "db",
     "bind",
     "port",
@@ -66,6 +68,7 @@ const KEYS: [&str; 14] = [
     "dispatch",
     "pools",
     "actions",
+    "signing",
     "worker",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
@@ -115,7 +118,8 @@ impl Settings {
         let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
         let port =
             raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
-        let actions = Actions::check(&raw.actions, &mut faults);
+        let signing = signing::check(&raw.signing, &signing::environment(), &mut faults);
+        let actions = Actions { signing, ..Actions::check(&raw.actions, &mut faults) };
         let worker = Worker::check(raw.worker, &mut faults);
         let pools = pools(&raw.pools, &mut faults);
         if raw.bind.is_some() && raw.port.is_some() {
@@ -254,8 +258,9 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
         return Ok(RawConfig::default());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let table: toml::Table =
-        text.parse().map_err(|e| crate::Refused(format!("{} is not valid TOML: {e}", path.display())))?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|e| crate::Refused(format!("{} is not valid TOML: {}", path.display(), told(&e, &text))))?;
     let mut faults = unknown(&table, &KEYS, "");
     faults.extend(worker::strange(&table));
     if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
@@ -278,7 +283,17 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
     if !faults.is_empty() {
         bail!(crate::Refused(format!("{}:\n{}", path.display(), faults.join("\n"))));
     }
-    toml::from_str(&text).map_err(|e| crate::Refused(format!("{}: {e}", path.display())).into())
+    toml::from_str(&text)
+        .map_err(|e| crate::Refused(format!("{}: {}", path.display(), told(&e, &text))).into())
+}
+
+/// What is wrong with a file. Its line is shown too, unless it may hold a secret.
+fn told(problem: &toml::de::Error, text: &str) -> String {
+    if !text.contains("signing") {
+        return problem.to_string();
+    }
+    let before = problem.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    format!("{} at line {}", problem.message(), before.matches('\n').count() + 1)
 }
 
 fn unknown(table: &toml::Table, known: &[&str], prefix: &str) -> Vec<String> {
@@ -393,6 +408,25 @@ mod tests {
                 .to_string()
                 .contains("is a list of texts, or one word")
         );
+    }
+
+    #[test]
+    fn no_fault_of_a_file_shows_a_secret() {
+        for file in [
+            "[signing.a]\nsecret = hunter2",
+            "[signing.a]\nsecret = \"hunter2",
+            "[signing.a]\nsecret = \"hunter2\"",
+            "[signing]\na = \"hunter2\"",
+            "signing = \"hunter2\"",
+            "port = \"x\"\n[signing.a]\nsecret = \"hunter2 hunter2 hunter2 hunter2\"",
+        ] {
+            let refused = format!("{:?}", load(file).unwrap_err());
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
+        let wrong = load("\n[signing.a]\nsecret = hunter2").unwrap_err().to_string();
+        assert!(wrong.ends_with("at line 3"), "{wrong}");
+        let settings = load("[signing.a]\nsecret = \"hunter2 hunter2 hunter2 hunter2\"").unwrap();
+        assert!(settings.actions.signing.has("a") && !format!("{settings:?}").contains("hunter2"));
     }
 
     #[test]

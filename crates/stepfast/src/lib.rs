@@ -9,12 +9,15 @@ pub use engine::{
     Ask, Begin, Begun, Config, Created, Engine, EngineError, EngineThread, ExecutionError, Executions, Held,
     Once, OnceError, Operation,
 };
-pub use model::{Fault, LookAt, NewStep, Outcome, Progress, State, StepId, Success, Timestamp};
+pub use model::{
+    Delivery, DeliveryError, DeliveryStatus, Fault, LookAt, NewStep, Outcome, Progress, State, StepId,
+    Success, Timestamp,
+};
 pub use store::sqlite;
 pub use worker::{
     Context, ExecAllow, HttpAllow, Job, JobError, JobResult, Link, NoClient, Registry, Remote, Runner,
-    RunnerConfig, Trial, Tried, end, fail, fail_quietly, register_builtin, register_exec, register_http,
-    resolved, retry_after, skip, stop, throttle_for,
+    RunnerConfig, Signing, Trial, Tried, end, fail, fail_quietly, register_builtin, register_deliver,
+    register_exec, register_http, resolved, retry_after, signing_variable_part, skip, stop, throttle_for,
 };
 
 mod local;

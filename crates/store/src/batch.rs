@@ -2,8 +2,8 @@
 
 use crate::Lease;
 use model::{
-    Block, Breaker, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId, SessionOffer, SignalId,
-    State, Step, StepId, Timestamp,
+    Block, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId, SessionOffer,
+    SignalId, State, Step, StepId, Timestamp,
 };
 use rules::board::HoldChange;
 
@@ -122,7 +122,7 @@ impl TallyKey {
     }
 }
 
-/// An attempt that did not simply succeed.
+/// An attempt that did not simply succeed, or a delivery.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     pub step: StepId,
@@ -133,6 +133,15 @@ pub struct Attempt {
     pub started_at: Option<Timestamp>,
     pub outcome: String,
     pub message: Option<String>,
+    /// It began when the attempt started.
+    pub delivery: Option<Delivery>,
+}
+
+impl Attempt {
+    /// Its run had lost the step before it ended.
+    pub fn is_late(&self) -> bool {
+        self.outcome == "late"
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -31,7 +31,7 @@ pub use batch::{
     Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, RowKnown,
     SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake,
 };
-pub use browse::{Browse, Filter, StepRow, Totals};
+pub use browse::{ATTEMPTS_PAGE_MAX, AttemptKey, Browse, Filter, StepRow, Totals};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;

@@ -12,6 +12,7 @@ pub const ADD_TALLY: &str = include_str!("../sql/portable/add_tally.sql");
 pub const INSERT_CLAIM: &str = include_str!("../sql/portable/insert_claim.sql");
 pub const DELETE_CLAIM: &str = include_str!("../sql/portable/delete_claim.sql");
 pub const INSERT_ATTEMPT: &str = include_str!("../sql/portable/insert_attempt.sql");
+pub const FORGET_ATTEMPTS: &str = include_str!("../sql/portable/forget_attempts.sql");
 pub const INSERT_LOG: &str = include_str!("../sql/portable/insert_log.sql");
 pub const FORGET_LOGS: &str = include_str!("../sql/portable/forget_logs.sql");
 pub const INSERT_EVENT: &str = include_str!("../sql/portable/insert_event.sql");

@@ -51,7 +51,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put(sql::DELETE_CLAIM, false, batch.claims_done.iter().map(|id| vec![Param::from(*id)]).collect());
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
-    plan.put(sql::INSERT_ATTEMPT, false, batch.attempts.iter().map(attempt).collect());
+    plan.put_attempts(batch);
     plan.put_logs(batch);
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
@@ -139,6 +139,14 @@ impl<'a> Plan<'a> {
                 }
             }
         }
+    }
+
+    fn put_attempts(&mut self, batch: &'a Batch) {
+        self.put(sql::INSERT_ATTEMPT, false, batch.attempts.iter().map(attempt).collect());
+        // Whoever comes late may name any attempt.
+        let many = batch.attempts.iter().filter(|a| a.attempt > limits::ATTEMPTS_KEPT && !a.is_late());
+        let old = many.map(|a| values![a.step.bytes(), a.attempt - limits::ATTEMPTS_KEPT]).collect();
+        self.put(sql::FORGET_ATTEMPTS, false, old);
     }
 
     fn put_logs(&mut self, batch: &'a Batch) {
@@ -442,6 +450,7 @@ fn signal(s: &SignalRow, now: Timestamp) -> Values<'_> {
 
 /// For `insert_attempt.sql`.
 fn attempt(a: &Attempt) -> Values<'_> {
+    let delivery = a.delivery.as_ref();
     values![
         a.step.bytes(),
         a.attempt,
@@ -451,6 +460,11 @@ fn attempt(a: &Attempt) -> Values<'_> {
         a.started_at,
         &a.outcome,
         a.message.as_deref(),
+        delivery.map(|d| d.status.word()),
+        delivery.and_then(|d| d.http_code).map(u32::from),
+        delivery.and_then(|d| d.error_type).map(|e| e.word()),
+        delivery.and_then(|d| d.response_body.as_deref()),
+        delivery.map(|d| d.duration_ms),
     ]
 }
 

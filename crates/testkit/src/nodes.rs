@@ -93,7 +93,7 @@ impl Nodes {
                             held.push((claim.step, claim.attempt));
                             let Some(outcome) = answer_of(&claim.action) else { continue };
                             let (step, attempt) = (claim.step, claim.attempt);
-                            let report = Report { session: session.id, step, attempt, outcome, log: Vec::new() };
+                            let report = Report { session: session.id, step, attempt, outcome, log: Vec::new(), delivery: None };
                             if engine.report(vec![report]).await.is_ok() {
                                 held.retain(|(id, _)| *id != step);
                             }

@@ -173,6 +173,7 @@ impl Stage {
                     attempt: c.attempt,
                     outcome,
                     log: Vec::new(),
+                    delivery: None,
                 })
             })
             .collect();
@@ -189,7 +190,7 @@ impl Stage {
         outcome: Outcome,
     ) -> ReportAnswer {
         self.engine
-            .report(vec![Report { session, step, attempt, outcome, log: Vec::new() }])
+            .report(vec![Report { session, step, attempt, outcome, log: Vec::new(), delivery: None }])
             .await
             .expect("a report")[0]
     }

@@ -56,6 +56,7 @@ async fn a_node_that_stalls_is_taken_over_and_fenced() {
         attempt: claim.attempt,
         outcome: Outcome::Complete { response: None },
         log: Vec::new(),
+        delivery: None,
     }]);
     assert!(late.await.is_err(), "its report is not taken");
     other.tick(Mode::FixedPoint, engine::Dispatch::Yes, None).await.expect("the second decides");
@@ -248,7 +249,7 @@ impl Hands {
         let outcome = Outcome::Complete { response: None };
         let (step, attempt, session) = (claim.step, claim.attempt, session.id);
         engine
-            .report(vec![model::Report { session, step, attempt, outcome, log: Vec::new() }])
+            .report(vec![model::Report { session, step, attempt, outcome, log: Vec::new(), delivery: None }])
             .await
             .expect("it is taken");
     }

@@ -48,11 +48,11 @@ pub use pool::{PoolBody, PoolPage, PoolView};
 pub use problem::{Fault, Problem, ReadyView};
 pub use retention::RetainedView;
 pub use step::{
-    AttemptView, ChildrenView, CreatedPage, CreatedView, EventView, LogView, ProgressView, StepPage,
-    StepShow, StepView,
+    AttemptPage, AttemptView, ChildrenView, CreatedPage, CreatedView, DeliveryView, EventView, LogView,
+    ProgressView, StepPage, StepShow, StepView,
 };
 pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{
-    ClaimBody, ClaimView, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, LookView, PreviousBody,
-    PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem, ReportedView,
+    ClaimBody, ClaimView, ClaimedPage, DeliveryItem, HeartbeatBody, HeartbeatView, Held, LeaveBody, LookView,
+    PreviousBody, PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem, ReportedView,
 };

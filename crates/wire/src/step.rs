@@ -92,7 +92,7 @@ pub struct CreatedPage {
     pub steps: Vec<CreatedView>,
 }
 
-/// An attempt that did not simply succeed.
+/// An attempt that did not simply succeed, or a delivery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptView {
     pub attempt: u32,
@@ -102,6 +102,42 @@ pub struct AttemptView {
     pub host: Option<String>,
     pub session: Option<String>,
     pub started_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryView>,
+}
+
+/// What came of handing a step to its target; what went wrong is the attempt's `message`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryView {
+    /// `SUCCESS`, `FAILURE` or `DEFERRED`.
+    pub status: String,
+    pub http_code: Option<u16>,
+    /// `CONNECTION`, `TIMEOUT`, `HTTP_ERROR`, `VALIDATION` or `UNKNOWN`.
+    pub error_type: Option<String>,
+    /// How the answer begins: 1,000 characters with the step, 64 KiB in the list of its attempts.
+    pub response_body: Option<String>,
+    pub duration_ms: u64,
+}
+
+impl fmt::Display for DeliveryView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.status)?;
+        if let Some(code) = self.http_code {
+            write!(f, " {code}")?;
+        }
+        if let Some(error) = &self.error_type {
+            write!(f, " {error}")?;
+        }
+        write!(f, " in {} ms", self.duration_ms)
+    }
+}
+
+/// Attempts of one step, oldest first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AttemptPage {
+    pub attempts: Vec<AttemptView>,
+    /// Give it as `after` to read on.
+    pub next: Option<String>,
 }
 
 /// One move of a step, kept when the history level is `full`.

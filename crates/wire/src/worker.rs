@@ -59,6 +59,8 @@ pub struct ClaimView {
     /// The work is done: `verify N` or `confirm`, with what it answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<LookView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_group: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -143,6 +145,29 @@ pub struct ReportItem {
     /// Lines to keep with the step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
+    /// What came of handing the step to its target, kept also with `complete`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryItem>,
+}
+
+/// One delivery, for the record of attempts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryItem {
+    /// `SUCCESS`, `FAILURE` or `DEFERRED`.
+    pub status: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_code: Option<u16>,
+    /// `CONNECTION`, `TIMEOUT`, `HTTP_ERROR`, `VALIDATION` or `UNKNOWN`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<String>,
+    /// How the answer begins; 64 KiB are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_body: Option<String>,
+    /// Microseconds UTC; left out, it began `duration_ms` before it was reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<i64>,
+    pub duration_ms: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use crate::link::Link;
 use crate::once::Asker;
 use engine::Clock;
 use model::{
-    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Progress, SessionId, StepId, Success, Timestamp,
-    limits,
+    Claim, Delivery, Failure, LogLine, LookAt, NewStep, Outcome, Progress, SessionId, StepId, Success,
+    Timestamp, limits,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -48,6 +48,7 @@ struct Said {
     /// The index of the children that were added last.
     index: u32,
     log: Log,
+    delivery: Option<Delivery>,
     progress: Option<Progress>,
     /// It has not been told yet.
     is_news: bool,
@@ -182,6 +183,14 @@ impl Context {
     }
     pub fn take_log(&self) -> Vec<LogLine> {
         std::mem::take(&mut self.said().log).whole()
+    }
+
+    /// Put on record what came of handing the step to its target, also if it went well. The last word of a run counts.
+    pub fn delivered(&self, delivery: Delivery) {
+        self.said().delivery = Some(delivery);
+    }
+    pub(crate) fn take_delivery(&self) -> Option<Delivery> {
+        self.said().delivery.take()
     }
 
     /// Say how far the job is: so much of so much, or of 0 where nobody knows. People see the last word while the step runs; it is told

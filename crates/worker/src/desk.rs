@@ -147,7 +147,8 @@ impl Desk {
         let (registry, mine) = (self.registry.clone(), context.clone());
         let task = tokio::spawn(async move {
             let outcome = run(&registry, mine.clone()).await;
-            let _ = done.send(Report { session, step, attempt, outcome, log: mine.take_log() });
+            let (log, delivery) = (mine.take_log(), mine.take_delivery());
+            let _ = done.send(Report { session, step, attempt, outcome, log, delivery });
             drop(place);
         });
         self.held.begun(step, attempt, Running { task: task.abort_handle(), context });
@@ -187,12 +188,13 @@ impl Desk {
         }
     }
 
-    /// Each goes by itself; one that is refused alone becomes a failure that says why. If not even that is taken, the engine
+    /// Each goes by itself; one that is refused alone goes without the record of its delivery, which an older server does not
+    /// know, and then becomes a failure that says why. If not even that is taken, the engine
     /// hears no more of it and counts it as lost.
     fn unstorable(&mut self, reports: Vec<Report>, problem: &str) {
         let alone = reports.len() == 1;
         for mut report in reports {
-            if alone {
+            if alone && report.delivery.take().is_none() {
                 if matches!(&report.outcome, Outcome::Fail { failure, .. } if failure.message.starts_with(NOT_STORABLE))
                 {
                     error!(target: "worker", step = %report.step, problem, "an outcome is given up");

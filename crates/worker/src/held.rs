@@ -157,6 +157,7 @@ mod tests {
             attempt,
             outcome: Outcome::Complete { response: None },
             log: Vec::new(),
+            delivery: None,
         }
     }
 
@@ -171,6 +172,7 @@ mod tests {
             max_attempts: 3,
             place: None,
             look: None,
+            message_group: None,
         }
     }
 

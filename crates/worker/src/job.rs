@@ -160,11 +160,11 @@ struct Raw<F>(F);
 
 impl<F, R> Run for Raw<F>
 where
-    F: Fn(Claim) -> R + Send + Sync,
+    F: Fn(Context) -> R + Send + Sync,
     R: Future<Output = Outcome> + Send + 'static,
 {
     fn run(&self, context: Context) -> JobFuture {
-        Box::pin((self.0)(context.claim().clone()))
+        Box::pin((self.0)(context))
     }
 }
 
@@ -195,6 +195,14 @@ impl Registry {
     pub fn raw<F, R>(&mut self, action: &str, run: F) -> &mut Registry
     where
         F: Fn(Claim) -> R + Send + Sync + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        self.raw_in(action, move |context: Context| run(context.claim().clone()))
+    }
+    /// The same with all that a job knows of its run.
+    pub fn raw_in<F, R>(&mut self, action: &str, run: F) -> &mut Registry
+    where
+        F: Fn(Context) -> R + Send + Sync + 'static,
         R: Future<Output = Outcome> + Send + 'static,
     {
         self.put(action, Raw(run))

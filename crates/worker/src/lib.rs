@@ -19,12 +19,17 @@ mod trial;
 
 pub use builtin::{ExecAllow, register_builtin, register_exec};
 #[cfg(feature = "http")]
-pub use builtin::{HttpAllow, NoClient, register_http};
+pub use builtin::{
+    HttpAllow, NoClient, Signing, register_deliver, register_http, variable_part as signing_variable_part,
+};
 pub use context::Context;
 pub use instead::{end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for};
 pub use job::{Job, JobError, JobResult, Registry};
 pub use link::Link;
-pub use model::{Claim, Failure, LookAt, NewStep, Outcome, Progress, Success, Timestamp};
+pub use model::{
+    Claim, Delivery, DeliveryError, DeliveryStatus, Failure, LookAt, NewStep, Outcome, Progress, Success,
+    Timestamp,
+};
 #[cfg(feature = "remote")]
 pub use remote::Remote;
 pub use runner::{Runner, RunnerConfig};

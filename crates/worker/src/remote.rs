@@ -3,7 +3,9 @@
 //! Why    a server that is away for a minute loses nothing: every call says so, and whoever called decides whether to ask again.
 
 use engine::{EngineError, Handed, ReportAnswer, SessionHandle, StoreError, Told};
-use model::{Claim, Failure, Fault, Look, NewStep, Outcome, Place, Report, SessionId, SessionOffer, StepId};
+use model::{
+    Claim, Delivery, Failure, Fault, Look, NewStep, Outcome, Place, Report, SessionId, SessionOffer, StepId,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
@@ -11,8 +13,8 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use wire::{
-    ClaimBody, ClaimView, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, Problem, ProgressItem,
-    ReportBody, ReportItem, ReportedView,
+    ClaimBody, ClaimView, ClaimedPage, DeliveryItem, HeartbeatBody, HeartbeatView, Held, LeaveBody, Problem,
+    ProgressItem, ReportBody, ReportItem, ReportedView,
 };
 
 /// How long one call waits for work.
@@ -276,7 +278,19 @@ fn claim(view: ClaimView) -> Option<Claim> {
         max_attempts: view.max_attempts,
         place,
         look,
+        message_group: view.message_group.map(Into::into),
     })
+}
+
+fn delivery_item(delivery: &Delivery) -> DeliveryItem {
+    DeliveryItem {
+        status: delivery.status.to_string(),
+        http_code: delivery.http_code,
+        error_type: delivery.error_type.map(|error| error.to_string()),
+        response_body: delivery.response_body.clone(),
+        started_at: Some(delivery.started_at.0),
+        duration_ms: delivery.duration_ms,
+    }
 }
 
 fn item(report: &Report) -> ReportItem {
@@ -284,6 +298,7 @@ fn item(report: &Report) -> ReportItem {
         step: report.step.to_string(),
         attempt: report.attempt,
         log: report.log.iter().map(|line| line.text.clone()).collect(),
+        delivery: report.delivery.as_ref().map(delivery_item),
         ..ReportItem::default()
     };
     let raw = |text: &Option<String>| text.as_deref().map(json);

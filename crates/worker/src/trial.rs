@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::job::Registry;
 use engine::Clock;
-use model::{Claim, LogLine, Look, LookAt, NewStep, Outcome, Progress, StepId, Timestamp};
+use model::{Claim, Delivery, LogLine, Look, LookAt, NewStep, Outcome, Progress, StepId, Timestamp};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -34,6 +34,8 @@ pub struct Tried {
     pub log: Vec<LogLine>,
     /// How far it last said it was.
     pub progress: Option<Progress>,
+    /// What it put on record of a delivery.
+    pub delivery: Option<Delivery>,
 }
 
 impl Tried {
@@ -74,6 +76,7 @@ impl Trial {
             max_attempts: 3,
             place: None,
             look: None,
+            message_group: None,
         };
         Trial { claim, previous: Vec::new(), clock: Arc::default(), cancelled: false }
     }
@@ -115,6 +118,11 @@ impl Trial {
             context.cancel();
         }
         let outcome = crate::desk::run(jobs, context.clone()).await;
-        Tried { outcome, log: context.take_log(), progress: context.tell_progress() }
+        Tried {
+            outcome,
+            log: context.take_log(),
+            progress: context.tell_progress(),
+            delivery: context.take_delivery(),
+        }
     }
 }

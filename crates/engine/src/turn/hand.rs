@@ -220,5 +220,6 @@ fn claim_of(step: &Step) -> Claim {
         max_attempts: step.max_attempts,
         place: step.place,
         look: step.look.clone(),
+        message_group: step.member.as_ref().map(|member| member.group.clone()),
     }
 }

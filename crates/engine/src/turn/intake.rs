@@ -1,5 +1,6 @@
 //! Takes requests into the turn: each becomes changes on the board and an answer that waits for the commit.
 
+use super::attempts;
 use super::gather::Gather;
 use super::node::{Node, Turn};
 use super::owed::Word;
@@ -15,7 +16,7 @@ use model::{
 use rules::creation::{Ground, Plan, plan};
 use rules::worker::{self, Answer};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use store::{Attempt, AuditEntry, GroupWrite, Result, SessionRow, StoreError, Wake};
+use store::{AuditEntry, GroupWrite, Result, SessionRow, StoreError, Wake};
 
 /// One line for the whole call: the steps themselves are on record.
 fn creation(who: String, plan: &Plan) -> AuditEntry {
@@ -284,19 +285,11 @@ impl Node {
         {
             turn.logs.push((report.step, report.attempt, bounded(log)));
         }
+        let delivery = report.delivery.take().map(|delivery| delivery.bounded(now));
         let children = step.child_block.and_then(|b| self.board.block(b));
         match worker::decide(step, children, &report, now) {
             Answer::Late => {
-                turn.attempts.push(Attempt {
-                    step: report.step,
-                    attempt: report.attempt,
-                    at: now,
-                    session: Some(report.session),
-                    host: None,
-                    started_at: None,
-                    outcome: "late".into(),
-                    message: Some(brief(&report.outcome)),
-                });
+                turn.attempts.push(attempts::late(&report, delivery, now));
                 self.board.apply(Effect::RecordLate { step: report.step }).expect("recording moves no step");
                 Ok(ReportAnswer::Late)
             }
@@ -309,6 +302,7 @@ impl Node {
                 if let Some(at) = self.board.step(report.step).and_then(|s| s.wake_at) {
                     self.timers.set(now, at, report.step);
                 }
+                turn.deliveries.extend(delivery.map(|d| ((report.step, report.attempt), d)));
                 Ok(ReportAnswer::Applied)
             }
         }
@@ -519,12 +513,6 @@ fn bounded(mut log: Vec<model::LogLine>) -> Vec<model::LogLine> {
         line.text = line.text.replace('\0', "\\0");
     }
     log
-}
-
-fn brief(outcome: &Outcome) -> String {
-    let mut text = format!("{outcome:?}");
-    text.truncate(text.char_indices().nth(500).map_or(text.len(), |(i, _)| i));
-    text
 }
 
 /// Answer a request that cannot be looked at now.

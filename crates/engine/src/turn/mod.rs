@@ -2,6 +2,7 @@
 
 mod abroad;
 mod act;
+mod attempts;
 mod away;
 mod claims;
 mod expire;

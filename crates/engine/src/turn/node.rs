@@ -1,6 +1,7 @@
 //! A node: the board and everything around it, and the order of acts in a turn.
 
 use super::act::Acts;
+use super::attempts::Deliveries;
 use super::claims::ClaimBook;
 use super::owed::Owed;
 use super::peers::Peers;
@@ -51,6 +52,7 @@ pub struct Turn {
     pub audit: Vec<AuditEntry>,
     pub alerts: Vec<Alert>,
     pub attempts: Vec<Attempt>,
+    pub deliveries: Deliveries,
     pub logs: Vec<(StepId, u32, Vec<model::LogLine>)>,
     pub sessions: Vec<SessionRow>,
     pub groups: Vec<GroupWrite>,

@@ -1,12 +1,13 @@
 //! Turns what changed into rows to write: each row once, and a claim on this node as a line in the log.
 
 use super::act::Acts;
+use super::attempts::attempts;
 use super::node::{Node, Turn};
-use model::{Detail, DispatchGroup, Event, NodeId, SessionId, State, Step, StepId, Timestamp, limits};
+use model::{Detail, DispatchGroup, NodeId, SessionId, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
 use rules::fifo;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use store::{Attempt, Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey, message_groups};
+use store::{Batch, BlockWrite, ClaimLog, EventRow, RowKnown, StepWrite, TallyKey, message_groups};
 
 impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
@@ -14,7 +15,7 @@ impl Node {
         let changes = self.board.take_changes();
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
-        batch.attempts.extend(attempts(&changes, now));
+        batch.attempts.extend(attempts(&changes, std::mem::take(&mut turn.deliveries), now));
         batch.logs = std::mem::take(&mut turn.logs);
         batch.tallies = tallies(turn.abroad.iter().chain([&changes]), std::mem::take(&mut turn.counted));
         if self.config.full_history {
@@ -225,37 +226,4 @@ fn tallies<'a>(
     let mut deltas: Vec<(TallyKey, i64)> = deltas.into_iter().filter(|(_, n)| *n != 0).collect();
     deltas.sort_unstable();
     deltas
-}
-
-/// Attempts that did not simply succeed.
-fn attempts(changes: &Changes, now: Timestamp) -> Vec<Attempt> {
-    let told = |e: Event| {
-        !matches!(e, Event::Dispatched | Event::Started | Event::Completed | Event::ChildrenCompleted)
-    };
-    let moves: Vec<&Moved> = changes
-        .moves
-        .iter()
-        .filter(|m| m.from.is_some_and(State::is_in_flight) && m.event.is_some_and(told))
-        .collect();
-    if moves.is_empty() {
-        return Vec::new();
-    }
-    let rows: HashMap<StepId, (&Step, &Detail)> =
-        changes.steps.iter().filter_map(|(s, c)| c.before.as_ref().map(|b| (s.id, (b, &c.detail)))).collect();
-    moves
-        .into_iter()
-        .filter_map(|m| {
-            let (before, detail) = rows.get(&m.step)?;
-            (!before.parked && before.is_held()).then(|| Attempt {
-                step: m.step,
-                attempt: m.attempt,
-                at: now,
-                session: before.session,
-                host: before.host.clone(),
-                started_at: before.started_at,
-                outcome: m.event.map_or("", |e| e.word()).into(),
-                message: detail.error_message.clone().or_else(|| detail.note.clone()),
-            })
-        })
-        .collect()
 }

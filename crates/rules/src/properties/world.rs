@@ -177,6 +177,7 @@ impl World {
             attempt: step.attempt,
             outcome,
             log: Vec::new(),
+            delivery: None,
         };
         match worker::decide(step, self.child_block(id), &report, self.board.now) {
             Answer::Late => panic!("the attempt that holds a step is not late: {step:?}"),
@@ -189,14 +190,21 @@ impl World {
         let step = self.row(id).unwrap();
         let outcome = || outcome(&Does::Complete);
         let session = step.session.unwrap_or(SessionId::of(1));
-        let stale =
-            Report { session, step: id, attempt: step.attempt - 1, outcome: outcome(), log: Vec::new() };
+        let stale = Report {
+            session,
+            step: id,
+            attempt: step.attempt - 1,
+            outcome: outcome(),
+            log: Vec::new(),
+            delivery: None,
+        };
         let strange = Report {
             session: SessionId::of(0),
             step: id,
             attempt: step.attempt,
             outcome: outcome(),
             log: Vec::new(),
+            delivery: None,
         };
         for report in [stale, strange] {
             assert_eq!(worker::decide(step, None, &report, self.board.now), Answer::Late);

@@ -170,8 +170,14 @@ mod tests {
     use crate::check::{running, told};
 
     fn answer(step: &Step, attempt: u32, outcome: Outcome) -> String {
-        let report =
-            Report { session: step.session.unwrap(), step: step.id, attempt, outcome, log: Vec::new() };
+        let report = Report {
+            session: step.session.unwrap(),
+            step: step.id,
+            attempt,
+            outcome,
+            log: Vec::new(),
+            delivery: None,
+        };
         told(&decide(step, None, &report, Timestamp(0)))
     }
 
@@ -223,8 +229,14 @@ mod tests {
             ..running("charge attempt=2 failed=1 max=9")
         };
         let outcome = Outcome::LookAgain { at: LookAt::Confirm, response: None, after: None, failure: None };
-        let report =
-            Report { session: step.session.unwrap(), step: step.id, attempt: 2, outcome, log: Vec::new() };
+        let report = Report {
+            session: step.session.unwrap(),
+            step: step.id,
+            attempt: 2,
+            outcome,
+            log: Vec::new(),
+            delivery: None,
+        };
         let Answer::Applied(effects) = decide(&step, None, &report, Timestamp(0)) else { panic!("late") };
         let Some(Effect::MoveStep(moved)) = effects.last() else { panic!("{effects:?}") };
         let look = Look { at: LookAt::Confirm, response: Some("7".into()) };

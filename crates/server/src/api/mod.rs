@@ -29,6 +29,7 @@ pub fn routes() -> Routes {
         .at("/readyz", [get(Access::Open, health::readyz)])
         .at("/v1/steps", [get(View, steps::list), post(Start, steps::create)])
         .at("/v1/steps/{id}", [get(View, steps::show)])
+        .at("/v1/steps/{id}/attempts", [get(View, steps::attempts)])
         .at("/v1/steps/{id}/{verb}", [post(Operate, operate::operate)])
         .at("/v1/groups", [get(View, groups::list)])
         .at("/v1/breaker", [get(View, breaker::show), post(Operate, breaker::switch)])

@@ -1,14 +1,16 @@
-//! Steps: create, list, show.
+//! Steps: create, list, show, and what their attempts came to.
 
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
+use crate::attempts::{page, read_cursor};
 use crate::convert;
 use crate::error::ApiError;
 use crate::extract::{Params, Posted, ThisStep, page_size};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use engine::EngineError;
 use model::NewStep;
 use serde::Deserialize;
 use std::fmt::Display;
@@ -107,4 +109,24 @@ pub async fn show(
     ThisStep(id): ThisStep,
 ) -> Result<Json<wire::StepShow>, ApiError> {
     app.show(id).await.map(Json)
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct WantedAttempts {
+    limit: Option<usize>,
+    after: Option<String>,
+}
+
+pub async fn attempts(
+    State(app): State<Arc<App>>,
+    ThisStep(id): ThisStep,
+    Params(wanted): Params<WantedAttempts>,
+) -> Result<Json<wire::AttemptPage>, ApiError> {
+    let limit = page_size(wanted.limit)?;
+    let strange =
+        |text: &str| ApiError::BadRequest(format!("after: `{text}` is not the `next` of a page before"));
+    let after = wanted.after.map(|text| read_cursor(&text).ok_or_else(|| strange(&text))).transpose()?;
+    let found = app.read(move |browse| page(browse, id, after.as_ref(), limit)).await?;
+    found.map(Json).ok_or(ApiError::Engine(EngineError::NoStep(id)))
 }

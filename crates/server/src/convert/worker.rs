@@ -4,13 +4,13 @@ use super::raw;
 use crate::error::ApiError;
 use engine::Told;
 use model::{
-    Claim, Failure, LogLine, LookAt, NewStep, Outcome, Progress, Report, SessionId, StepId, Success,
-    Timestamp,
+    Claim, Delivery, DeliveryError, DeliveryStatus, Failure, LogLine, LookAt, NewStep, Outcome, Progress,
+    Report, SessionId, StepId, Success, Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::str::FromStr;
 use std::time::Duration;
-use wire::{ClaimView, Held, LookView, PreviousView, ProgressItem, ReportItem};
+use wire::{ClaimView, DeliveryItem, Held, LookView, PreviousView, ProgressItem, ReportItem};
 
 pub fn claim_view(claim: Claim) -> ClaimView {
     ClaimView {
@@ -26,6 +26,7 @@ pub fn claim_view(claim: Claim) -> ClaimView {
         look: claim
             .look
             .map(|look| LookView { at: look.at.to_string(), response: look.response.as_deref().map(raw) }),
+        message_group: claim.message_group.map(|group| group.to_string()),
     }
 }
 
@@ -59,8 +60,19 @@ pub fn report(text: &str, session: SessionId, now: Timestamp) -> Result<Report, 
     let mut item: ReportItem = serde_json::from_str(text).map_err(|problem| problem.to_string())?;
     let step = word::<StepId>("step", &item.step)?;
     let log = std::mem::take(&mut item.log).into_iter().map(|text| LogLine { at: now, text }).collect();
+    let delivery = item.delivery.take().map(|item| delivery(item, now)).transpose()?;
     let attempt = item.attempt;
-    Ok(Report { session, step, attempt, outcome: outcome(item)?, log })
+    Ok(Report { session, step, attempt, outcome: outcome(item)?, log, delivery })
+}
+
+fn delivery(item: DeliveryItem, now: Timestamp) -> Result<Delivery, String> {
+    let DeliveryItem { status, http_code, error_type, response_body, started_at, duration_ms } = item;
+    let error_type =
+        error_type.map(|text| word::<DeliveryError>("delivery.error_type", &text)).transpose()?;
+    let status = word::<DeliveryStatus>("delivery.status", &status)?;
+    let took = Duration::from_millis(duration_ms).min(limits::WAIT_MAX);
+    let started_at = started_at.map_or(now - took, Timestamp);
+    Ok(Delivery { status, http_code, error_type, response_body, started_at, duration_ms })
 }
 
 fn outcome(item: ReportItem) -> Result<Outcome, String> {

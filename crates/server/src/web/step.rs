@@ -120,12 +120,13 @@ fn family(children: &ChildrenView) -> Markup {
 fn attempts(rows: &[AttemptView]) -> Markup {
     html! {
         section {
-            h2 { "Attempts that did not simply succeed" }
+            h2 { "Attempts that did not simply succeed, and deliveries" }
             ul.rows {
                 @for row in rows {
                     li.attempt {
                         span { b { "Attempt " (row.attempt) } " " (row.outcome.replace('_', " ")) }
                         span.aside { (clock(&row.at)) @if let Some(host) = &row.host { " on " (host) } }
+                        @if let Some(delivery) = &row.delivery { span.aside { (delivery) } }
                         @if let Some(message) = &row.message { span.error { (message) } }
                     }
                 }

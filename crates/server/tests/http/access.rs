@@ -14,6 +14,7 @@ const EXPECTED: &str = "
     GET  /v1/steps                   view
     POST /v1/steps                   start
     GET  /v1/steps/{id}              view
+    GET  /v1/steps/{id}/attempts     view
     POST /v1/steps/{id}/{verb}       operate
     GET  /v1/groups                  view
     GET  /v1/breaker                 view

@@ -5,6 +5,7 @@
 mod access;
 mod breaker;
 mod create;
+mod deliveries;
 mod executions;
 mod guard;
 mod health;

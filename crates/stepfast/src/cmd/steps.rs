@@ -14,14 +14,18 @@ use std::io::Read;
 use std::process::ExitCode;
 use std::time::Duration;
 use store::Browse;
-use store::{Clock, Filter, StepRow, SystemClock};
+use store::{ATTEMPTS_PAGE_MAX, Attempt, AttemptKey, Clock, Filter, StepRow, SystemClock};
 use wire::ProgressView;
+
+/// Of a message in a table; `--json` has all of it.
+const MESSAGE_CHARS: usize = 100;
 
 pub async fn run(settings: &Settings, common: &Common, verb: Steps) -> Result<ExitCode> {
     match verb {
         Steps::Create(args) => create(settings, common, *args).await,
         Steps::List(args) => list(settings, &args, common.json),
         Steps::Show { id } => show(settings, common, &id).await,
+        Steps::Attempts { id } => attempts(settings, &id, common.json),
         Steps::Complete(args) => operate(settings, common, args, Some(Verb::Complete)).await,
         Steps::Fail(args) => operate(settings, common, args, Some(Verb::Fail)).await,
         Steps::Stop(args) => operate(settings, common, args, Some(Verb::Stop)).await,
@@ -206,13 +210,12 @@ async fn show(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode
         output::text(format_args!("{:<18} {progress}", "progress"));
     }
     for attempt in browse.attempts(id)? {
-        let message = attempt.message.map(|m| format!(": {m}")).unwrap_or_default();
+        let message = attempt.message.as_ref().map(|m| format!(": {m}")).unwrap_or_default();
         let at = output::time(Some(attempt.at));
-        output::text(format_args!(
-            "{:<18} {at} {}{message}",
-            format!("attempt {}", attempt.attempt),
-            attempt.outcome
-        ));
+        let view = convert::attempt_view(&attempt);
+        let delivery = view.delivery.map(|d| format!(" {d}")).unwrap_or_default();
+        let head = format!("attempt {}", attempt.attempt);
+        output::text(format_args!("{head:<18} {at} {}{delivery}{message}", attempt.outcome));
     }
     for (attempt, line) in browse.log(id)? {
         let at = output::time(Some(line.at));
@@ -224,6 +227,47 @@ async fn show(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode
         why.iter().for_each(|w| output::text(format_args!("  - {w}")));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn attempts(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
+    let (browse, id) = (settings.database.browse()?, step_id(id)?);
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let page = browse.attempts_after(id, after.as_ref(), ATTEMPTS_PAGE_MAX)?;
+        if page.is_empty() && after.is_none() && browse.step(id)?.is_none() {
+            bail!(Refused(format!("there is no step {id}")));
+        }
+        if json {
+            page.iter().for_each(|attempt| output::line(&convert::attempt_view(attempt)));
+        } else {
+            rows.extend(page.iter().map(attempt_cells));
+        }
+        match page.last() {
+            Some(last) if page.len() == ATTEMPTS_PAGE_MAX => after = Some(AttemptKey::of(last)),
+            _ => break,
+        }
+    }
+    if !json {
+        let head = ["attempt", "started", "outcome", "delivery", "code", "error", "ms", "message"];
+        output::table(&head, rows);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn attempt_cells(attempt: &Attempt) -> Vec<String> {
+    let delivery = attempt.delivery.as_ref();
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+    let line = attempt.message.as_ref().map(|m| m.lines().next().unwrap_or_default());
+    vec![
+        attempt.attempt.to_string(),
+        output::time(attempt.started_at),
+        attempt.outcome.clone(),
+        or_dash(delivery.map(|d| d.status.to_string())),
+        or_dash(delivery.and_then(|d| d.http_code).map(|code| code.to_string())),
+        or_dash(delivery.and_then(|d| d.error_type).map(|error| error.to_string())),
+        or_dash(delivery.map(|d| d.duration_ms.to_string())),
+        or_dash(line.map(|line| line.chars().take(MESSAGE_CHARS).collect())),
+    ]
 }
 
 async fn operate(

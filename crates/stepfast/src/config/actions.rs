@@ -1,7 +1,10 @@
 //! `[actions]`: how far the built-in actions may reach out of this process.
 
 use serde::Deserialize;
-use stepfast::{ExecAllow, HttpAllow, NoClient, Registry, register_builtin, register_exec, register_http};
+use stepfast::{
+    ExecAllow, HttpAllow, NoClient, Registry, Signing, register_builtin, register_deliver, register_exec,
+    register_http,
+};
 
 pub const KEYS: [&str; 2] = ["exec", "http"];
 pub const ACTION_KEYS: [&str; 1] = ["allow"];
@@ -37,6 +40,8 @@ impl Default for RawAllow {
 pub struct Actions {
     pub http: HttpAllow,
     pub exec: ExecAllow,
+    /// What deliveries are signed with.
+    pub signing: Signing,
 }
 
 impl Actions {
@@ -50,14 +55,19 @@ impl Actions {
             RawAllow::Word(word) if word == "any" => Ok(ExecAllow::Any),
             RawAllow::Word(word) => Err(vec![format!("write a list, [\"{word}\"], or \"any\"")]),
         };
-        Actions { http: told("http", http, faults), exec: told("exec", exec, faults) }
+        Actions {
+            http: told("http", http, faults),
+            exec: told("exec", exec, faults),
+            signing: Signing::default(),
+        }
     }
 
     /// Every built-in action.
     pub fn register(&self, registry: &mut Registry) -> Result<(), NoClient> {
         register_builtin(registry);
         register_exec(registry, &self.exec);
-        register_http(registry, &self.http)
+        register_http(registry, &self.http)?;
+        register_deliver(registry, &self.http, &self.signing)
     }
 }
 

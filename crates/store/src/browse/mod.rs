@@ -1,10 +1,12 @@
 //! Reads for people, on a connection of their own, never inside a turn.
 
+mod attempts;
 mod nouns;
 
+pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
 pub use nouns::{Filter, StepRow, Totals};
 
-use crate::batch::{Alert, Attempt, NodeRow, SessionRow, Tick};
+use crate::batch::{Alert, NodeRow, SessionRow, Tick};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
@@ -168,23 +170,6 @@ impl Browse {
         let sql = "select attempt, at, text from step_logs where step_id = $1 order by attempt, n";
         self.sql().rows(sql, params![step], |r| {
             Ok((r.get(0)?, LogLine { at: Timestamp(r.get(1)?), text: r.get(2)? }))
-        })
-    }
-
-    pub fn attempts(&self, step: StepId) -> Result<Vec<Attempt>> {
-        let sql = "select attempt, at, session_id, host, started_at, outcome, message from step_attempts
-                   where step_id = $1 order by attempt, at, outcome limit 1000";
-        self.sql().rows(sql, params![step], |r| {
-            Ok(Attempt {
-                step,
-                attempt: r.get(0)?,
-                at: Timestamp(r.get(1)?),
-                session: r.get::<Option<[u8; 16]>>(2)?.map(SessionId::from_bytes),
-                host: rows::optional_shared(r, 3)?,
-                started_at: rows::time(r, 4)?,
-                outcome: r.get(5)?,
-                message: r.get(6)?,
-            })
         })
     }
 

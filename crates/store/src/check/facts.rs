@@ -82,7 +82,9 @@ const OF_OTHERS: [(&str, &str, &str, &str); 15] = [
                    sum(case when outcome in ('lease_lost', 'lost_too_often') then 1 else 0 end) as lost
               from step_attempts group by step_id) a
            on a.step_id = s.id
-          where s.failed_attempts <> coalesce(a.failed, 0) or s.lost_attempts <> coalesce(a.lost, 0)",
+          where case when s.attempt <= {kept}
+                     then s.failed_attempts <> coalesce(a.failed, 0) or s.lost_attempts <> coalesce(a.lost, 0)
+                     else s.failed_attempts < coalesce(a.failed, 0) or s.lost_attempts < coalesce(a.lost, 0) end",
     ),
     (
         "I18",
@@ -180,6 +182,7 @@ fn filled(sql: &str) -> String {
         .replace("{payload}", &limits::PAYLOAD_BYTES_MAX.to_string())
         .replace("{name}", &limits::NAME_BYTES_MAX.to_string())
         .replace("{index}", &limits::INDEX_MAX.to_string())
+        .replace("{kept}", &limits::ATTEMPTS_KEPT.to_string())
         .replace("{attempts}", &limits::ATTEMPTS_MAX.to_string())
         .replace("{nesting}", &limits::NESTING_MAX.to_string())
 }

@@ -15,6 +15,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0007_pools", include_str!("../../sql/sqlite/migrations/0007_pools.sql")),
     ("0008_tally_parts", include_str!("../../sql/sqlite/migrations/0008_tally_parts.sql")),
     ("0009_message_groups", include_str!("../../sql/sqlite/migrations/0009_message_groups.sql")),
+    ("0010_deliveries", include_str!("../../sql/sqlite/migrations/0010_deliveries.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

@@ -321,8 +321,14 @@ impl World {
         self.clock.advance(Duration::from_millis(1));
         self.board.now = self.now();
         let step = self.row(key);
-        let report =
-            Report { session: self.session, step: step.id, attempt: step.attempt, outcome, log: Vec::new() };
+        let report = Report {
+            session: self.session,
+            step: step.id,
+            attempt: step.attempt,
+            outcome,
+            log: Vec::new(),
+            delivery: None,
+        };
         let children = step.child_block.and_then(|b| self.board.block(b));
         let Answer::Applied(effects) = worker::decide(step, children, &report, self.board.now) else {
             panic!("{key} is late")

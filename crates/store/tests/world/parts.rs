@@ -61,6 +61,7 @@ pub fn attempts(changes: &Changes, now: Timestamp) -> Vec<Attempt> {
         started_at: before[&m.step].started_at,
         outcome: m.event.unwrap().word().into(),
         message: None,
+        delivery: None,
     })
     .collect()
 }

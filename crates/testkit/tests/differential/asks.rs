@@ -3,7 +3,10 @@
 use super::op::{Held, Op, Sketch, Told};
 use super::side::Side;
 use engine::{EngineError, GroupOperation, Operation};
-use model::{Breaker, DispatchGroup, LogLine, NewStep, Outcome, Report, Timestamp};
+use model::{
+    Breaker, Delivery, DeliveryError, DeliveryStatus, DispatchGroup, LogLine, NewStep, Outcome, Report,
+    Timestamp,
+};
 use std::pin::Pin;
 use store::Clock;
 
@@ -150,6 +153,18 @@ fn new_step(side: &Side, sketch: &Sketch) -> NewStep {
     }
 }
 
+/// Every other run has handed its step to a target.
+fn delivered(attempt: u32) -> Option<Delivery> {
+    (attempt % 2 == 1).then(|| Delivery {
+        status: DeliveryStatus::ALL[attempt as usize % 3],
+        http_code: Some(200),
+        error_type: DeliveryError::ALL.get(attempt as usize % 6).copied(),
+        response_body: Some(format!("answer {attempt}\0")),
+        started_at: Timestamp(attempt.into()),
+        duration_ms: attempt.into(),
+    })
+}
+
 fn report(side: &Side, told: &Told) -> Report {
     let outcome = match told.outcome.clone() {
         Outcome::Children { response, success, .. } => {
@@ -161,5 +176,12 @@ fn report(side: &Side, told: &Told) -> Report {
     let Held { session, step, attempt } = told.held;
     let line = |n: u32| LogLine { at: Timestamp(n.into()), text: format!("line {n} of run {attempt}\0") };
     let log = (0..attempt % 3).map(line).collect();
-    Report { session: side.session(session), step: side.step(step), attempt, outcome, log }
+    Report {
+        session: side.session(session),
+        step: side.step(step),
+        attempt,
+        outcome,
+        log,
+        delivery: delivered(attempt),
+    }
 }

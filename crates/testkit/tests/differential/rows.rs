@@ -42,7 +42,8 @@ const TABLES: [(&str, &str, &str); 22] = [
     ("tallies", "dispatch_group queue action host state leaf throttled n", ""),
     (
         "step_attempts",
-        "step_id attempt at session_id host started_at outcome message",
+        "step_id attempt at session_id host started_at outcome message delivery_status http_code error_type \
+         response_body duration_ms",
         "step_id, attempt, at, outcome",
     ),
     ("step_logs", "step_id attempt n at text", "step_id, attempt, n"),

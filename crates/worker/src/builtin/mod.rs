@@ -1,5 +1,7 @@
 //! Actions that need no worker of one's own.
 
+#[cfg(feature = "http")]
+mod deliver;
 mod exec;
 mod fail;
 #[cfg(feature = "http")]
@@ -11,6 +13,8 @@ use crate::Registry;
 use model::{Claim, Outcome};
 use std::sync::Arc;
 
+#[cfg(feature = "http")]
+pub use deliver::{Signing, variable_part};
 pub use exec::ExecAllow;
 #[cfg(feature = "http")]
 pub use http::{HttpAllow, NoClient};
@@ -37,5 +41,21 @@ pub fn register_exec(registry: &mut Registry, allow: &ExecAllow) {
 pub fn register_http(registry: &mut Registry, allow: &HttpAllow) -> Result<(), NoClient> {
     let http = Arc::new(http::Http::new(allow.clone())?);
     registry.raw("http", move |claim: Claim| http::run(claim, Arc::clone(&http)));
+    Ok(())
+}
+
+/// `deliver`, which hands steps to their targets. It goes where `http` may go.
+#[cfg(feature = "http")]
+pub fn register_deliver(
+    registry: &mut Registry,
+    allow: &HttpAllow,
+    signing: &Signing,
+) -> Result<(), NoClient> {
+    let deliverer = deliver::Deliverer { http: http::Http::new(allow.clone())?, signing: signing.clone() };
+    let deliverer = Arc::new(deliverer);
+    registry.raw_in("deliver", move |context| {
+        let deliverer = Arc::clone(&deliverer);
+        async move { deliver::run(context, &deliverer).await }
+    });
     Ok(())
 }

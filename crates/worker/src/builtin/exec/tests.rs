@@ -25,6 +25,7 @@ fn claim(arguments: &Value) -> Claim {
         max_attempts: 3,
         place: None,
         look: None,
+        message_group: None,
     }
 }
 

@@ -71,6 +71,22 @@ pub async fn body(response: &mut Response, bytes_max: usize) -> Result<Vec<u8>, 
     Ok(body)
 }
 
+/// So much of a body as is wanted, and whether that is the whole of it.
+pub async fn most(
+    response: &mut Response,
+    bytes_max: usize,
+    into: &mut Vec<u8>,
+) -> Result<bool, reqwest::Error> {
+    while let Some(chunk) = response.chunk().await? {
+        let room = bytes_max - into.len();
+        into.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() > room {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// How a body begins, for a message; as much of it as came.
 pub async fn beginning(response: &mut Response, bytes_max: usize, into: &mut Vec<u8>) {
     while let Ok(Some(chunk)) = response.chunk().await {

@@ -19,8 +19,8 @@ const HEADERS_MAX: usize = 64;
 const HEADER_BYTES_MAX: usize = 32 << 10;
 const STATUSES_MAX: usize = 100;
 const STATUSES: RangeInclusive<u16> = 200..=599;
-const TIMEOUT_MS: u64 = 30_000;
-const TIMEOUT_MS_MAX: u64 = 3_600_000;
+pub const TIMEOUT_MS: u64 = 30_000;
+pub const TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// The rest of a step's room is for headers, and for what JSON adds to text.
 pub const RESPONSE_BYTES_MAX: usize = limits::PAYLOAD_BYTES_MAX - (64 << 10);
 
@@ -38,6 +38,7 @@ const NOT_SETTABLE: [HeaderName; 10] = [
     UPGRADE,
 ];
 const NOT_SETTABLE_EITHER: [&str; 3] = ["keep-alive", "proxy-connection", "http2-settings"];
+pub const AGENT: &str = concat!("stepfast/", env!("CARGO_PKG_VERSION"));
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 #[derive(Deserialize)]
@@ -79,7 +80,7 @@ impl Call {
         let mut headers = headers(&arguments.headers, &mut faults);
         add(&mut headers, CONTENT_TYPE, content_type);
         add(&mut headers, IDEMPOTENCY_KEY, Some(&claim.step.to_string()));
-        add(&mut headers, USER_AGENT, Some(concat!("stepfast/", env!("CARGO_PKG_VERSION"))));
+        add(&mut headers, USER_AGENT, Some(AGENT));
         check_statuses(&arguments, &mut faults);
         let timeout_ms = arguments.timeout_ms.unwrap_or(TIMEOUT_MS);
         if !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms) {
@@ -97,16 +98,20 @@ impl Call {
         Ok(Call { method, url, headers, body, timeout, retry_on, fail_on, response_bytes_max })
     }
 
-    /// The call in words. What follows `?` may be a secret.
     pub fn place(&self) -> String {
-        let mut url = self.url.clone();
-        url.set_query(None);
-        url.set_fragment(None);
-        super::one_line(&format!("{} {url}", self.method), 300)
+        place(&self.method, &self.url)
     }
 }
 
-fn url(text: &str) -> Result<Url, String> {
+/// A call in words. What follows `?` may be a secret.
+pub fn place(method: &Method, url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    super::one_line(&format!("{method} {url}"), 300)
+}
+
+pub fn url(text: &str) -> Result<Url, String> {
     if text.len() > URL_BYTES_MAX {
         return Err(format!("url: it has {} bytes; write at most {URL_BYTES_MAX}", text.len()));
     }
@@ -143,7 +148,7 @@ fn body(raw: Option<&RawValue>) -> (Option<String>, Option<&'static str>) {
     }
 }
 
-fn headers(given: &BTreeMap<String, String>, faults: &mut Vec<String>) -> HeaderMap {
+pub fn headers(given: &BTreeMap<String, String>, faults: &mut Vec<String>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let bytes: usize = given.iter().map(|(name, value)| name.len() + value.len()).sum();
     if given.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
@@ -175,7 +180,7 @@ fn headers(given: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Header
 }
 
 /// Unless the step set it.
-fn add(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) {
+pub fn add(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) {
     if let Some(value) = value.and_then(|v| HeaderValue::from_str(v).ok())
         && !headers.contains_key(&name)
     {

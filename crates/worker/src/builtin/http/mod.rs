@@ -3,14 +3,14 @@
 //! Why    a step may run more than once, so every call carries the step's id as `Idempotency-Key`. A redirect is not
 //!        followed: it would lead a call, with its headers and body, to a place nobody wrote down.
 
-mod allow;
-mod answer;
-mod call;
+pub(super) mod allow;
+pub(super) mod answer;
+pub(super) mod call;
 mod client;
 mod network;
 #[cfg(test)]
-mod tests;
-mod verdict;
+pub(super) mod tests;
+pub(super) mod verdict;
 
 pub use allow::HttpAllow;
 pub use client::{Http, NoClient};
@@ -31,7 +31,7 @@ use verdict::{Verdict, judge, retry_after};
 
 /// Of an answer that is no good, so much is read, and for so long.
 const BEGINNING_BYTES_MAX: usize = 2_048;
-const BEGINNING_WAIT: Duration = Duration::from_secs(1);
+pub(super) const BEGINNING_WAIT: Duration = Duration::from_secs(1);
 const BEGINNING_CHARS_MAX: usize = 500;
 
 pub async fn run(claim: Claim, http: Arc<Http>) -> Outcome {
@@ -87,7 +87,16 @@ async fn take(call: &Call, mut response: Response, deadline: Instant) -> Outcome
 
 /// The answer in words, with how its body begins.
 async fn told(call: &Call, response: &mut Response) -> String {
-    let (place, status) = (call.place(), response.status());
+    let mut body = Vec::new();
+    if !(response.status().is_redirection() && response.headers().contains_key(LOCATION)) {
+        // Whatever came by then is told; the status is what counts.
+        let _ = timeout(BEGINNING_WAIT, answer::beginning(response, BEGINNING_BYTES_MAX, &mut body)).await;
+    }
+    words(&call.place(), response, &body)
+}
+
+pub(super) fn words(place: &str, response: &Response, body: &[u8]) -> String {
+    let status = response.status();
     if status.is_redirection()
         && let Some(location) = response.headers().get(LOCATION)
     {
@@ -97,10 +106,7 @@ async fn told(call: &Call, response: &mut Response) -> String {
              that is meant as `url`"
         );
     }
-    let mut body = Vec::new();
-    // Whatever came by then is told; the status is what counts.
-    let _ = timeout(BEGINNING_WAIT, answer::beginning(response, BEGINNING_BYTES_MAX, &mut body)).await;
-    match one_line(&String::from_utf8_lossy(&body), BEGINNING_CHARS_MAX) {
+    match one_line(&String::from_utf8_lossy(body), BEGINNING_CHARS_MAX) {
         nothing if nothing.is_empty() => format!("{place} answered {status}"),
         begins => format!("{place} answered {status}: {begins}"),
     }
@@ -120,7 +126,7 @@ fn not_allowed(claim: &Claim, call: &Call, refused: &Refused) -> Outcome {
 }
 
 /// What lies at the bottom of it, without the address: that may hold a secret.
-fn root(problem: reqwest::Error) -> String {
+pub(super) fn root(problem: reqwest::Error) -> String {
     let problem = problem.without_url();
     let mut at: &dyn Error = &problem;
     while let Some(deeper) = at.source() {
@@ -129,7 +135,7 @@ fn root(problem: reqwest::Error) -> String {
     one_line(&at.to_string(), BEGINNING_CHARS_MAX)
 }
 
-fn cause<'a, E: Error + 'static>(problem: &'a (dyn Error + 'static)) -> Option<&'a E> {
+pub(super) fn cause<'a, E: Error + 'static>(problem: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut at = Some(problem);
     while let Some(problem) = at {
         if let Some(found) = problem.downcast_ref::<E>() {

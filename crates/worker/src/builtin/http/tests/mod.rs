@@ -1,7 +1,7 @@
 //! `http` against real servers in this process.
 
 mod places;
-mod stage;
+pub mod stage;
 
 use model::Outcome;
 use serde_json::{Value, json};

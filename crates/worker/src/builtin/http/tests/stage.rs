@@ -114,6 +114,7 @@ pub fn claim(arguments: &str) -> Claim {
         max_attempts: 3,
         place: None,
         look: None,
+        message_group: None,
     }
 }
 
