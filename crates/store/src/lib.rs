@@ -44,7 +44,7 @@ pub use message_groups::MessageGroup;
 pub use migration::MigrationState;
 pub use pools::{Reserved, Sort};
 pub use previous::previous;
-pub use reads::{EXPIRED_PAGE, expired, oldest_ready, open_blocks};
+pub use reads::{EXPIRED_PAGE, Expired, expired, oldest_ready, open_blocks};
 
 use model::{
     Block, BlockId, Breaker, Detail, DispatchGroup, GroupHold, GroupStatus, Name, NodeId, PoolUse, SignalId,

@@ -107,7 +107,12 @@ pub fn oldest_ready(sql: &dyn Sql, group: &DispatchGroup) -> Result<Option<Times
 pub const EXPIRED_PAGE: usize = 1_000;
 
 /// Steps that wait and whose time is over, and when the next one's is.
-pub fn expired(sql: &dyn Sql, now: Timestamp) -> Result<(Vec<(StepId, DispatchGroup)>, Option<Timestamp>)> {
+pub struct Expired {
+    pub over: Vec<(StepId, DispatchGroup)>,
+    pub next: Option<Timestamp>,
+}
+
+pub fn expired(sql: &dyn Sql, now: Timestamp) -> Result<Expired> {
     let waiting = "expires_at is not null and (state = 'pending' or state = 'dispatched')";
     let over = format!(
         "select id, dispatch_group from steps where {waiting} and expires_at <= $1 order by expires_at, id limit $2"
@@ -119,7 +124,7 @@ pub fn expired(sql: &dyn Sql, now: Timestamp) -> Result<(Vec<(StepId, DispatchGr
         &format!("select min(expires_at) from steps where {waiting} and expires_at > $1"),
         params![now],
     )?;
-    Ok((over, next.map(Timestamp)))
+    Ok(Expired { over, next: next.map(Timestamp) })
 }
 
 pub fn at_index(

@@ -6,7 +6,7 @@
 use super::node::Node;
 use model::{Effect, Event, Move, State, StepId, Timestamp};
 use std::time::Duration;
-use store::{Result, StoreError};
+use store::{Expired, Result, StoreError};
 
 /// How long steps that others stored may be over before it is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ impl Node {
         if now < self.expires_next {
             return Ok(());
         }
-        let (over, next) = store::expired(self.store.reader(), now)?;
+        let Expired { over, next } = store::expired(self.store.reader(), now)?;
         let full = over.len() >= store::EXPIRED_PAGE;
         self.again |= full;
         self.expires_next = if full { now } else { next.unwrap_or(now + LOOK_EVERY).min(now + LOOK_EVERY) };
