@@ -129,7 +129,8 @@ fn member(row: &Row) -> Result<Option<Member>> {
         mode: optional_word(row, 35, "steps", "mode")?.unwrap_or(DispatchMode::Immediate),
         sequence: row.get::<Option<i32>>(36)?.unwrap_or(DEFAULT_SEQUENCE),
         place: row.get::<Option<[u8; 16]>>(37)?.map_or(id, StepId::from_bytes),
-        joined: row.get::<i64>(38)? > 0,
+        // One that ended may stand in the index of its line until that is swept.
+        joined: row.get::<i64>(38)? > 0 && !word::<model::State>(row, 9, "steps", "state")?.is_terminal(),
     }))
 }
 
