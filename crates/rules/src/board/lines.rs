@@ -118,7 +118,7 @@ impl Lines {
     pub fn is_blocked(&self, group: &str) -> bool {
         self.held.get(group).is_some_and(Held::is_blocked)
     }
-    /// The group's own dispatch group, and whether nobody has it.
+    /// Its line is in hand, and no step has the group.
     pub fn is_free(&self, group: &str) -> bool {
         self.lines.get(group).is_some_and(|line| line.holder.is_none())
     }
