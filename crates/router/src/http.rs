@@ -4,7 +4,7 @@
 //!        origins are called, redirects are answers, proxies of the environment are ignored, every field is read with doubt.
 
 use crate::config::{RouterConfig, Targets};
-use crate::limits::{ANSWER_BYTES_MAX, TARGET_BYTES_MAX};
+use crate::limits::{ANSWER_BYTES_MAX, REFUSAL_WAIT, TARGET_BYTES_MAX};
 use crate::mediator::{Mediator, Outcome, Reply};
 use crate::warnings::excerpt;
 use async_trait::async_trait;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 use tracing::debug;
 use transport::MessagePointer;
 
@@ -100,15 +101,16 @@ fn callable(target: &str, targets: &Targets) -> Result<Url, String> {
     Ok(url)
 }
 
-/// None if it is too long. An answer to which nobody listens may be as long as it likes.
+/// None if it is too long. Of a refusal the status says enough, and its body is read as far as it comes soon.
 async fn read(response: &mut Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
     if !response.status().is_success() {
-        return Ok(Some(beginning(response).await));
+        let _ = timeout(REFUSAL_WAIT, beginning(response, &mut body)).await;
+        return Ok(Some(body));
     }
     if response.content_length().is_some_and(|length| length > ANSWER_BYTES_MAX as u64) {
         return Ok(None);
     }
-    let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > ANSWER_BYTES_MAX {
             return Ok(None);
@@ -118,15 +120,12 @@ async fn read(response: &mut Response) -> Result<Option<Vec<u8>>, reqwest::Error
     Ok(Some(body))
 }
 
-/// As much as came, for the message in it.
-async fn beginning(response: &mut Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while body.len() <= ANSWER_BYTES_MAX
+async fn beginning(response: &mut Response, body: &mut Vec<u8>) {
+    while body.len() < ANSWER_BYTES_MAX
         && let Ok(Some(chunk)) = response.chunk().await
     {
-        body.extend_from_slice(&chunk[..chunk.len().min(ANSWER_BYTES_MAX + 1 - body.len())]);
+        body.extend_from_slice(&chunk[..chunk.len().min(ANSWER_BYTES_MAX - body.len())]);
     }
-    body
 }
 
 fn reply(status: u16, headers: &HeaderMap, body: &[u8]) -> Reply {

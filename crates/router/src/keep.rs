@@ -28,6 +28,10 @@ fn every(visibility: Option<Duration>) -> Duration {
 async fn extend_all(shared: &Shared, span: Duration) {
     let holding = shared.board().holding();
     let extended = stream::iter(holding).for_each_concurrent(KEEP_AT_ONCE, |(key, receipt)| async move {
+        // A message that was deferred meanwhile would be hidden for longer than it should be.
+        if !shared.board().keeps(&key) {
+            return;
+        }
         let told = timeout(SETTLE_TIMEOUT, shared.transport.extend(&receipt, span)).await;
         if told == Ok(Err(TransportError::Gone)) {
             shared.board().receipt_gone(&key, &receipt);

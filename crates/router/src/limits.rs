@@ -16,6 +16,8 @@ const _: () = assert!(CAPACITY_MIN / LINE_SHARE > 0);
 pub const MEDIATION_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 pub const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// How long the body of a refusal may take, for the message in it.
+pub const REFUSAL_WAIT: Duration = Duration::from_secs(1);
 pub const TARGET_BYTES_MAX: usize = 8 << 10;
 
 /// How long the broker may let a call of `receive` wait for a message.

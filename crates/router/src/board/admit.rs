@@ -104,7 +104,7 @@ impl Board {
         if let Line::Group(group) = &line
             && let Some(hold) = self.holds.get_mut(group)
         {
-            hold.pass(&pointer.id);
+            hold.pass(&pointer.id, now);
         }
         let Queue { keys, is_called } = self.queues.entry(line.clone()).or_default();
         keys.push_back(key.clone());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// How long others wait for a message that is deferred for longer.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// How long they wait for one that should be back.
+/// How long they wait for one that should be back, or should follow the one that is.
 const LATE_MAX: Duration = Duration::from_secs(10);
 const ORDER_MAX: usize = 1_000;
 
@@ -47,10 +47,11 @@ impl Hold {
         Some(clamp(self.due_at.saturating_sub(now)))
     }
 
-    /// The first one has a place in the line.
-    pub fn pass(&mut self, id: &str) {
+    /// The first one has a place in the line; the next is waited for as long.
+    pub fn pass(&mut self, id: &str, now: Duration) {
         if self.order.front().is_some_and(|first| first == id) {
             self.order.pop_front();
+            self.ends_at = self.ends_at.max(now + LATE_MAX);
         }
     }
 
@@ -77,7 +78,7 @@ mod tests {
             match hold.arrive(words[1], now) {
                 Some(delay) => told.push(format!("{} {}", words[1], delay.as_secs())),
                 None => {
-                    hold.pass(words[1]);
+                    hold.pass(words[1], now);
                     told.push(format!("{} goes", words[1]));
                 }
             }
@@ -96,6 +97,7 @@ mod tests {
     #[test]
     fn nobody_is_waited_for_for_ever() {
         assert_eq!(play("0 put a 5\n14 b\n15 b"), "b 1, b goes");
+        assert_eq!(play("0 put a b 5\n14 a\n23 c\n24 c"), "a goes, c 1, c goes");
         assert_eq!(play("0 put a 43200\n1 b\n60 b\n70 b"), "b 59, b 1, b goes");
     }
 }

@@ -149,6 +149,11 @@ impl Board {
         held.flat_map(|(key, ticket)| ticket.receipts.iter().map(|one| (key.clone(), one.clone()))).collect()
     }
 
+    /// Whether its end is still open.
+    pub fn keeps(&self, key: &Key) -> bool {
+        self.tickets.get(key).is_some_and(|ticket| !matches!(ticket.place, Place::Leaving { .. }))
+    }
+
     /// A delivery is somebody else's by now. The message is called all the same: the store lets only one of us win.
     pub fn receipt_gone(&mut self, key: &Key, receipt: &Receipt) {
         if let Some(ticket) = self.tickets.get_mut(key) {

@@ -58,14 +58,15 @@ async fn answer(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, reque
         "stumble" if times == 1 => StatusCode::SERVICE_UNAVAILABLE.into_response(),
         "later-once" | "stumble" => "fine".into_response(),
         "hang" => std::future::pending().await,
-        "half" => {
+        "half" | "half-refusal" => {
             let begun = stream::iter([Ok::<_, std::io::Error>(Bytes::from(r#"{"ack""#))]);
-            Body::from_stream(begun.chain(stream::pending())).into_response()
+            let status = if path == "/half" { StatusCode::OK } else { StatusCode::NOT_FOUND };
+            (status, Body::from_stream(begun.chain(stream::pending()))).into_response()
         }
         "endless" | "endless-refusal" => {
             let chunks = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 4096])));
-            let status = if path == "/endless" { 200 } else { 400 };
-            (StatusCode::from_u16(status).unwrap(), Body::from_stream(chunks)).into_response()
+            let status = if path == "/endless" { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+            (status, Body::from_stream(chunks)).into_response()
         }
         "long" => (json, format!(r#"{{"ack":false,"message":"{}"}}"#, "x".repeat(70_000))).into_response(),
         "redirect" => (StatusCode::FOUND, [(header::LOCATION, "/redirected")]).into_response(),
@@ -75,7 +76,7 @@ async fn answer(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, reque
 }
 
 /// The path, how often it is called, and how its delivery ends: acknowledged, or deferred for so many seconds.
-const TABLE: [(&str, usize, Option<u64>); 25] = [
+const TABLE: [(&str, usize, Option<u64>); 26] = [
     ("200", 1, None),
     ("204", 1, None),
     ("text", 1, None),
@@ -90,6 +91,7 @@ const TABLE: [(&str, usize, Option<u64>); 25] = [
     ("409", 1, None),
     ("422", 1, None),
     ("endless-refusal", 1, None),
+    ("half-refusal", 1, None),
     ("429", 1, Some(30)),
     ("later", 1, Some(7)),
     ("501", 1, None),
@@ -128,7 +130,7 @@ async fn every_answer_ends_its_delivery_as_the_table_says() {
     assert!(endpoint.asked.borrow().iter().any(|known| known == line), "{:?}", endpoint.asked.borrow());
     let status = running.status();
     let counters = status.counters;
-    assert_eq!((counters.processed, counters.dropped, counters.failed), (5, 8, 8), "{counters:?}");
+    assert_eq!((counters.processed, counters.dropped, counters.failed), (5, 9, 8), "{counters:?}");
     let warned = |path: &str| {
         let about = format!("{}/{path}", endpoint.url);
         let found = status.warnings.iter().find(|warning| warning.about == about);

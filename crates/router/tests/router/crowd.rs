@@ -31,13 +31,19 @@ fn firsts<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<String, Vec<String>
 
 #[tokio::test(start_paused = true)]
 async fn each_is_processed_and_groups_keep_their_order() {
+    for seed in 1..=5 {
+        plays(seed).await;
+    }
+}
+
+async fn plays(seed: usize) {
     let queue = queue();
     let rounds = Mutex::new(HashMap::<String, usize>::new());
     queue.on_publish(move |message| {
         let mut rounds = rounds.lock().unwrap();
         let round = rounds.entry(message.pointer.id.clone()).or_default();
         *round += 1;
-        match dice(&message.pointer.id, *round) % 100 {
+        match dice(&message.pointer.id, seed << 32 | *round) % 100 {
             0..5 => Fate::Lost,
             5..15 => Fate::Doubled,
             15..25 => Fate::Delayed(Duration::from_millis(dice(&message.pointer.id, 77) as u64 % 5_000)),
@@ -50,7 +56,7 @@ async fn each_is_processed_and_groups_keep_their_order() {
         let mut calls = calls.lock().unwrap();
         let n = calls.entry(pointer.id.clone()).or_default();
         *n += 1;
-        let die = dice(&pointer.id, 1_000 + *n);
+        let die = dice(&pointer.id, seed << 32 | 1_000 + *n);
         let outcome = match die % 40 {
             0 => wait(2),
             1 => status(500),
@@ -84,14 +90,14 @@ async fn each_is_processed_and_groups_keep_their_order() {
     let (received, called) = (firsts(received), firsts(seen.began.iter().map(|(id, _)| &**id)));
     assert_eq!(called.values().map(Vec::len).sum::<usize>(), MESSAGES);
     for (group, ids) in &received {
-        assert_eq!(called[group], *ids, "the order of {group}");
+        assert_eq!(called[group], *ids, "the order of {group}, seed {seed}");
     }
     let processed: HashSet<&String> = seen.ended.iter().collect();
     assert_eq!(processed.len(), MESSAGES);
     assert!(seen.at_once_max <= 16);
     let status = running.status();
     println!(
-        "{} calls for {MESSAGES} messages in {rounds} rounds, at most {} at once; {:?}",
+        "seed {seed}: {} calls for {MESSAGES} messages in {rounds} rounds, at most {} at once; {:?}",
         seen.began.len(),
         seen.at_once_max,
         status.counters
