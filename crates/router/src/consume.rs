@@ -56,7 +56,7 @@ async fn take_in(shared: &Shared, received: Vec<Received>, max: usize, after: Du
         board.consumer.status.failures_in_a_row = 0;
         received.into_iter().map(|one| board.admit(one, now)).collect()
     };
-    let kept = admissions.iter().any(|one| *one == Admission::Kept);
+    let kept = admissions.contains(&Admission::Kept);
     if kept {
         shared.work.notify_one();
     }
