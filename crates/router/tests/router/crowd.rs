@@ -43,7 +43,7 @@ async fn plays(seed: usize) {
         let mut rounds = rounds.lock().unwrap();
         let round = rounds.entry(message.pointer.id.clone()).or_default();
         *round += 1;
-        match dice(&message.pointer.id, seed << 32 | *round) % 100 {
+        match dice(&message.pointer.id, (seed << 32) | *round) % 100 {
             0..5 => Fate::Lost,
             5..15 => Fate::Doubled,
             15..25 => Fate::Delayed(Duration::from_millis(dice(&message.pointer.id, 77) as u64 % 5_000)),
@@ -56,7 +56,7 @@ async fn plays(seed: usize) {
         let mut calls = calls.lock().unwrap();
         let n = calls.entry(pointer.id.clone()).or_default();
         *n += 1;
-        let die = dice(&pointer.id, seed << 32 | 1_000 + *n);
+        let die = dice(&pointer.id, (seed << 32) | (1_000 + *n));
         let outcome = match die % 40 {
             0 => wait(2),
             1 => status(500),
