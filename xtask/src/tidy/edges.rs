@@ -12,12 +12,13 @@ enum May {
 }
 
 /// What each crate may build on. Tests may use anything, so dev-dependencies are not looked at.
-const EDGES: [(&str, May); 12] = [
+const EDGES: [(&str, May); 13] = [
     ("model", May::Use(&[])),
     ("rules", May::Use(&["model"])),
     ("store", May::Use(&["model", "rules"])),
     ("transport", May::Use(&["model"])),
     ("transport-sqs", May::Use(&["transport"])),
+    ("router", May::Use(&["transport"])),
     ("engine", May::Use(&["model", "rules", "store", "transport"])),
     ("wire", May::Use(&[])),
     ("worker", May::Use(&["model", "engine", "wire"])),
