@@ -23,6 +23,8 @@ pub struct Config {
     pub standby: bool,
     /// Whether nodes wake each other.
     pub listen: Listen,
+    /// Actions whose steps go into the queue outside instead of to a worker.
+    pub published: Vec<Name>,
     /// Pools that are made, or given these limits, when the engine starts.
     pub pools: Vec<Pool>,
 }
@@ -41,6 +43,7 @@ impl Default for Config {
             url: None,
             standby: false,
             listen: Listen::On,
+            published: Vec::new(),
             pools: Vec::new(),
         }
     }
@@ -63,9 +66,10 @@ impl Config {
     }
 
     /// What has to be known where steps are made without a node, by name. A node's own queue is told by its row.
-    pub fn announced(&self) -> [(&'static str, String); 2] {
+    pub fn announced(&self) -> [(&'static str, String); 3] {
         let queues = self.queues_and(&["default", "priority"]);
         let history = if self.full_history { "full" } else { "workflow" };
-        [("queues", serde_json::to_string(&queues).expect("names are texts")), ("history", history.into())]
+        let json = |names: &[Name]| serde_json::to_string(names).expect("names are texts");
+        [("queues", json(&queues)), ("history", history.into()), ("published", json(&self.published))]
     }
 }

@@ -3,11 +3,13 @@
 use crate::decider::Decider;
 use crate::progress::Board;
 use crate::request::{
-    Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Reply, ReportAnswer,
-    Request, TickReport,
+    Attending, Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Publication,
+    Reply, ReportAnswer, Request, Sent, TickReport,
 };
 use crate::{Config, EngineError, Executions};
-use model::{Breaker, DispatchGroup, Fault, Name, NewStep, Report, SessionId, SessionOffer, StepId};
+use model::{
+    Breaker, DispatchGroup, Fault, Name, NewStep, NotBegun, Report, SessionId, SessionOffer, StepId,
+};
 use rules::settle::Mode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,6 +147,19 @@ impl Engine {
         held: Vec<(StepId, u32)>,
     ) -> Result<Vec<(StepId, u32)>> {
         self.ask(|reply| Request::Heartbeat { session, received, held, reply }).await
+    }
+    /// Publish what goes into the queue outside, from now on.
+    pub async fn attend(&self, publisher: Attending) -> Result<()> {
+        self.ask(|reply| Request::Attend { publisher, reply }).await
+    }
+    /// Say what came of publishing.
+    pub async fn published(&self, publications: Vec<Publication>) -> Result<()> {
+        self.ask(|reply| Request::Published { publications, reply }).await
+    }
+    /// The queue outside sent somebody for a step: the session is given it as any other work, if this attempt is queued.
+    pub async fn begin(&self, sent: Sent) -> Result<std::result::Result<(), NotBegun>> {
+        let begun = self.ask(|reply| Request::Begin { sent, reply }).await?;
+        Ok(begun.map(|_| ()))
     }
     pub async fn pause_session(&self, session: SessionId) -> Result<()> {
         self.ask(|reply| Request::Leave { session, give_back: false, reply }).await

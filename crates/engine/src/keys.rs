@@ -27,13 +27,19 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Bytes that nobody can guess.
+#[expect(clippy::disallowed_methods, reason = "a secret is made of nothing but chance")]
+pub fn chance<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|e| store::StoreError::Down(format!("the system gives no random bytes: {e}")))?;
+    Ok(bytes)
+}
+
 impl Secret {
     /// A new one, by the operating system's dice.
-    #[expect(clippy::disallowed_methods, reason = "a secret is made of nothing but chance")]
     fn fresh(id: KeyId) -> Result<Secret> {
-        let mut bytes = [0; SECRET_LETTERS / 2];
-        getrandom::fill(&mut bytes)
-            .map_err(|e| store::StoreError::Down(format!("the system gives no random bytes: {e}")))?;
+        let bytes: [u8; SECRET_LETTERS / 2] = chance()?;
         let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Secret { id, text: format!("{PREFIX}{}_{secret}", id.0.as_simple()) })
     }

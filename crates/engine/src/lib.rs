@@ -11,6 +11,7 @@ mod keys;
 mod pace;
 mod pools;
 mod progress;
+mod publisher;
 mod request;
 mod signal;
 mod stopwatch;
@@ -21,11 +22,13 @@ pub use error::EngineError;
 pub use executions::{Ask, Begin, Begun, ExecutionError, Executions, Forgotten, Held, Once, OnceError};
 pub use handle::{Engine, EngineThread, SessionHandle};
 pub use ids::Ids;
-pub use keys::{Secret, has_admin};
+pub use keys::{Secret, chance, has_admin};
 pub use pools::Removal;
 pub use progress::Told;
+pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
-    Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, ReportAnswer, TickReport,
+    Attending, Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Outgoing,
+    Publication, ReportAnswer, Sent, TickReport,
 };
 pub use rules::fifo::GroupVerb;
 pub use rules::idempotency::Refusal;

@@ -1,11 +1,12 @@
 //! What reaches the decider, and what it answers once the turn is durable.
 
-pub use crate::signal::Reply;
+pub use crate::signal::{Reply, Taken};
 use model::{Breaker, Claim, DispatchGroup, Name, NewStep, Report, SessionId, SessionOffer, State, StepId};
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
 use rules::settle::Mode;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use store::{StoreError, Wake};
 use tokio::sync::mpsc;
 
@@ -163,6 +164,20 @@ pub enum Request {
         held: Vec<(StepId, u32)>,
         reply: Reply<Vec<(StepId, u32)>>,
     },
+    /// Somebody publishes what goes into the queue outside.
+    Attend {
+        publisher: Attending,
+        reply: Reply<()>,
+    },
+    Published {
+        publications: Vec<Publication>,
+        reply: Reply<()>,
+    },
+    /// The queue outside sent somebody for a step.
+    Begin {
+        sent: Sent,
+        reply: Reply<Taken>,
+    },
     /// Take no more work; `give_back` returns what it still holds, at no cost.
     Leave {
         session: SessionId,
@@ -196,9 +211,49 @@ impl Request {
         match self {
             Request::Create { steps, .. } => steps.len(),
             Request::Reports { reports, .. } => reports.len(),
+            Request::Published { publications, .. } => publications.len(),
             _ => 1,
         }
     }
+}
+
+/// Whoever publishes, and how.
+#[derive(Clone)]
+pub struct Attending {
+    pub hand: mpsc::UnboundedSender<Outgoing>,
+    /// Messages in the queue at once.
+    pub capacity: usize,
+    /// What the queue has confirmed outlives this process; otherwise all of it is published again when a node starts.
+    pub durable: bool,
+    /// A message that nobody came for in so long is lost.
+    pub stale_after: Duration,
+    pub look_every: Duration,
+}
+
+/// An attempt of a step whose message is to be published.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outgoing {
+    pub step: StepId,
+    pub attempt: u32,
+    pub pool: Option<Name>,
+    pub message_group: Option<Name>,
+}
+
+/// What came of publishing a message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Publication {
+    pub step: StepId,
+    pub attempt: u32,
+    /// Why the queue will not take it.
+    pub problem: Option<String>,
+}
+
+/// Whom the queue sent, and for what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    pub session: SessionId,
+    pub step: StepId,
+    pub attempt: u32,
 }
 
 /// Work given to a session, numbered so that a heartbeat can say how far it has received.

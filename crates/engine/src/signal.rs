@@ -4,10 +4,10 @@
 //!        owner; the owner's commit holds the effects and the answer, and the caller waits for it.
 
 use crate::EngineError;
-use crate::request::{GroupOperation, Operation};
+use crate::request::{GroupOperation, Operation, Sent};
 use model::{
-    BlockId, Claim, DispatchGroup, Event, Name, NewStep, Place, Priority, Report, SessionId, SignalId, State,
-    Step, StepId, StepKind, Timestamp,
+    BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Place, Priority, Report, SessionId,
+    SignalId, State, Step, StepId, StepKind, Timestamp,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,8 @@ pub enum Signal {
     Ended {
         steps: Vec<Ended>,
     },
+    /// A session of another node was sent for a step.
+    Begin(Sent),
     /// A session of another node has room for this many steps.
     Pull {
         session: SessionId,
@@ -143,6 +145,9 @@ impl Arrived {
 
 /// What a session was given by the owner of another node, with the group of each step.
 pub type Pulled = Vec<(DispatchGroup, Claim)>;
+
+/// What came of being sent for a step: begun, and given as any other work; to who asks from another node, in the answer.
+pub type Taken = Result<Pulled, NotBegun>;
 
 /// Who waits for an answer.
 pub enum Reply<T> {

@@ -72,6 +72,11 @@ id!(
     OwnerToken
 );
 
+impl SessionId {
+    /// Nobody's session: a step that it holds is in the queue outside, and whoever the queue sends for it may begin it.
+    pub const OUTBOX: SessionId = SessionId(Uuid::nil());
+}
+
 impl OwnerToken {
     /// Another for every run of a step, and for everything that it does once.
     pub fn of_run(step: StepId, attempt: u32, nth: u32) -> OwnerToken {

@@ -32,7 +32,7 @@ pub use message_group::{
 };
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use pool::{Pool, PoolUse, Rate};
-pub use report::{Claim, Failure, LogLine, Outcome, Progress, Report};
+pub use report::{Claim, Failure, LogLine, NotBegun, Outcome, Progress, Report};
 pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};

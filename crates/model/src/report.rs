@@ -1,8 +1,11 @@
 //! What a worker is given and what it answers.
 
 use crate::limits::PROGRESS_BYTES_MAX;
+use crate::state::{UnknownWord, words};
 use crate::{Delivery, Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,3 +124,16 @@ impl Progress {
         Progress { done, of, word: word.map(cut).filter(|word| !word.is_empty()) }
     }
 }
+
+words!(
+    /// Why a step that somebody was sent for is not begun.
+    NotBegun, "reason not to begin" {
+        /// There is no such step.
+        Unknown = "unknown",
+        /// Another attempt was queued since, or will be.
+        Old = "old",
+        /// Somebody has begun it.
+        Begun = "begun",
+        Ended = "ended",
+    }
+);

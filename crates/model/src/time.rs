@@ -14,6 +14,10 @@ impl Timestamp {
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
+    /// Since 1970; zero before.
+    pub fn whole_seconds(self) -> u64 {
+        u64::try_from(self.0 / 1_000_000).unwrap_or(0)
+    }
 }
 
 impl Add<Duration> for Timestamp {

@@ -284,13 +284,27 @@ impl Board {
         host: Name,
         tick: i64,
     ) -> Result<(), IllegalMove> {
+        self.queue(id, tick)?;
+        self.begin(id, session, host)
+    }
+
+    /// Dispatch a step without a worker: its message goes into the queue outside.
+    pub fn queue(&mut self, id: StepId, tick: i64) -> Result<(), IllegalMove> {
         self.fire(Move::new(id, Event::Dispatched))?;
-        self.fire(Move::new(id, Event::Started))?;
         self.edit(id, |step, _| {
             step.attempt += 1;
+            step.session = Some(SessionId::OUTBOX);
+            step.tick = Some(tick);
+        });
+        Ok(())
+    }
+
+    /// A dispatched step starts in the hands of a session.
+    pub fn begin(&mut self, id: StepId, session: SessionId, host: Name) -> Result<(), IllegalMove> {
+        self.fire(Move::new(id, Event::Started))?;
+        self.edit(id, |step, _| {
             step.session = Some(session);
             step.host = Some(host);
-            step.tick = Some(tick);
         });
         Ok(())
     }
@@ -501,12 +515,12 @@ fn settle_fields(step: &mut Step, from: State, to: State, event: Event, now: Tim
             }
             step.throttled = event == Event::Throttled;
         }
-        State::Dispatched => step.dispatched_at = Some(now),
-        State::Running => {
-            step.started_at = Some(now);
+        State::Dispatched => {
+            step.dispatched_at = Some(now);
             step.throttled = false;
             step.wake_at = None;
         }
+        State::Running => step.started_at = Some(now),
         State::Polling => step.session = None,
         State::NotRunnable => {}
         _ => {

@@ -10,6 +10,7 @@ pub mod idempotency;
 pub mod key;
 pub mod machine;
 pub mod operator;
+pub mod outbox;
 pub mod pick;
 pub mod pool;
 pub mod recover;

@@ -75,6 +75,10 @@ pub enum Why {
     Busy {
         sessions: usize,
     },
+    /// Its message is in the queue outside, and nobody was sent for it yet.
+    Queued {
+        since: Timestamp,
+    },
     /// A session has it.
     Held {
         session: SessionId,
@@ -141,6 +145,9 @@ pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
 
 fn held(step: &Step, cx: &Context) -> Vec<Why> {
     match (step.session, cx.held_until) {
+        (Some(SessionId::OUTBOX), _) => {
+            vec![Why::Queued { since: step.dispatched_at.unwrap_or(step.created_at) }]
+        }
         (Some(session), Some(until)) if until > cx.now => {
             vec![Why::Held { session, host: step.host.as_ref().map(|h| h.to_string()), until }]
         }
@@ -275,6 +282,7 @@ impl fmt::Display for Why {
             Why::InLine { message_group, behind } => {
                 write!(f, "step {behind} of its message group `{message_group}` goes first")
             }
+            Why::Queued { .. } => write!(f, "its message is in the queue, and nobody was sent for it yet"),
             Why::Held { session, host, .. } => {
                 write!(f, "session {session} on {} has it", host.as_deref().unwrap_or("an unknown host"))
             }

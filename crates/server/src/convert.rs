@@ -138,6 +138,7 @@ pub fn why_sentence(why: &Why) -> String {
         Why::DueLater { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Breaker { until: Some(until), .. } => format!("{why}, until {}", instant(*until)),
         Why::PoolRate { at, .. } => format!("{why}, at {}", instant(*at)),
+        Why::Queued { since } => format!("{why}; it was queued at {}", instant(*since)),
         Why::Held { until, .. } => format!("{why}, with a lease until {}", instant(*until)),
         _ => why.to_string(),
     }

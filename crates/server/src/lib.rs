@@ -18,6 +18,7 @@ mod web;
 mod words;
 
 pub use access::{Access, Route, Takes};
+pub use api::{Later, Processed, Processing, Routing, serve_router};
 
 use access::Routes;
 use app::App;
@@ -37,6 +38,10 @@ pub struct Site {
     pub host: String,
     /// Ask for a key also on this machine.
     pub require_key: bool,
+    /// Runs what a queue outside sends somebody for.
+    pub processing: Option<Arc<dyn Processing>>,
+    /// The router in this process, where there is one.
+    pub routing: Option<Arc<dyn Routing>>,
 }
 
 fn declared() -> Routes {

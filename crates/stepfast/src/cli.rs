@@ -46,6 +46,8 @@ pub enum Command {
     Serve(Serve),
     /// Run the built-in actions for a server, in a process of their own
     Worker(Worker),
+    /// Receive messages from a broker and call the processing endpoint for each; or ask a router that runs
+    Router(Router),
     /// A live engine with sample work, to look around
     Demo(Demo),
     /// Create, list, show and move steps
@@ -107,6 +109,36 @@ pub struct Serve {
     /// Decide for no group while another node does (PostgreSQL)
     #[arg(long)]
     pub standby: bool,
+}
+
+#[derive(Args, Clone)]
+pub struct Router {
+    /// The queue, as stomp://…, stomp+ssl://…, sqs://… or sqs+http://…
+    #[arg(long, env = "STEPFAST_QUEUE_URL", hide_env_values = true, value_name = "URL")]
+    pub queue_url: Option<String>,
+    /// Where it may call, as http://127.0.0.1:7837; for more, write it again
+    #[arg(long, value_name = "ORIGIN")]
+    pub target: Vec<String>,
+    /// Show itself on this address of this machine, as 127.0.0.1:7838
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub bind: Option<String>,
+    #[command(subcommand)]
+    pub verb: Option<RouterVerb>,
+}
+
+#[derive(Subcommand, Clone)]
+pub enum RouterVerb {
+    /// Its pools, breakers and counts
+    Status,
+    /// Call a target again that is spared; without one, all
+    ResetBreakers {
+        #[arg(long, value_name = "URL")]
+        target: Option<String>,
+    },
+    /// Put off the messages of a pool
+    Suspend { pool: String },
+    /// Let the messages of a pool through again
+    Activate { pool: String },
 }
 
 #[derive(Args, Clone)]

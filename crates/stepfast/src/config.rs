@@ -1,10 +1,12 @@
 //! Configuration: flags over environment over file over defaults, every fault told at once.
 
 mod actions;
+mod dispatch_scheduler;
 mod signing;
 mod worker;
 
 pub use actions::Actions;
+pub use dispatch_scheduler::{Queue, Router, Scheduler};
 pub use worker::{QueueLimit, Worker, queue_limit};
 
 use crate::cli::Common;
@@ -37,6 +39,9 @@ struct RawConfig {
     actions: actions::RawActions,
     signing: signing::RawSigning,
     worker: worker::RawWorker,
+    #[serde(rename = "dispatch-scheduler")]
+    dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
+    router: dispatch_scheduler::RawRouter,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -54,7 +59,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 17] = [
     "db",
     "bind",
     "port",
@@ -70,6 +75,8 @@ const KEYS: [&str; 15] = [
     "actions",
     "signing",
     "worker",
+    "dispatch-scheduler",
+    "router",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
@@ -88,6 +95,9 @@ pub struct Settings {
     pub actions: Actions,
     /// What `worker` serves.
     pub worker: Worker,
+    /// Steps that are handed over by a queue, where they are.
+    pub scheduler: Option<Scheduler>,
+    pub router: Router,
 }
 
 pub const PORT: u16 = 7837;
@@ -98,7 +108,8 @@ impl Settings {
     pub fn load(common: &Common) -> Result<Settings> {
         let raw = read(common.config.as_deref())?;
         let mut faults = Vec::new();
-        let database = database(common.db.as_deref().or(raw.db.as_deref()).unwrap_or(DATABASE), &mut faults);
+        let database = database(&place(common, &raw), &mut faults);
+        let bind = bind_or_port(&raw, &mut faults);
         let names = raw.dispatch.groups.unwrap_or_else(|| DEFAULT_GROUPS.map(String::from).to_vec());
         if names.is_empty() || names.len() > limits::GROUPS_MAX {
             faults.push(format!("dispatch.groups: name 1 to {} groups", limits::GROUPS_MAX));
@@ -116,19 +127,12 @@ impl Settings {
         let full_history =
             full_history(raw.history.or_else(|| std::env::var("STEPFAST_HISTORY").ok()), &mut faults);
         let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
-        let port =
-            raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
         let signing = signing::check(&raw.signing, &signing::environment(), &mut faults);
         let actions = Actions { signing, ..Actions::check(&raw.actions, &mut faults) };
         let worker = Worker::check(raw.worker, &mut faults);
+        let scheduler = Scheduler::check(raw.dispatch_scheduler, &mut faults);
+        let router = Router::check(raw.router, &mut faults);
         let pools = pools(&raw.pools, &mut faults);
-        if raw.bind.is_some() && raw.port.is_some() {
-            faults.push("bind: it holds a port already; leave `port` out".into());
-        }
-        let bind = raw.bind.as_deref().map_or(Ok(loopback(port)), bind).unwrap_or_else(|fault| {
-            faults.push(fault);
-            loopback(port)
-        });
         let key = common.key.as_deref().and_then(|text| {
             let key = Secret::parse(text);
             if key.is_none() {
@@ -151,6 +155,7 @@ impl Settings {
             standby: raw.standby.unwrap_or(false),
             listen,
             pools,
+            published: scheduler.iter().map(|_| crate::scheduler::PUBLISHED.into()).collect(),
             ..engine::Config::default()
         };
         Ok(Settings {
@@ -162,6 +167,8 @@ impl Settings {
             engine,
             actions,
             worker,
+            scheduler,
+            router,
         })
     }
 
@@ -175,6 +182,24 @@ impl Settings {
         self.engine.owned = owned;
         Ok(())
     }
+}
+
+/// The path of specification 002 is where the steps are when nothing else says so.
+fn place(common: &Common, raw: &RawConfig) -> String {
+    let embedded = raw.dispatch_scheduler.as_ref().and_then(|s| s.embedded_db_path.as_deref());
+    let embedded = embedded.map(|path| format!("sqlite:{path}"));
+    common.db.clone().or_else(|| raw.db.clone()).or(embedded).unwrap_or_else(|| DATABASE.into())
+}
+
+fn bind_or_port(raw: &RawConfig, faults: &mut Vec<String>) -> SocketAddr {
+    let port = raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
+    if raw.bind.is_some() && raw.port.is_some() {
+        faults.push("bind: it holds a port already; leave `port` out".into());
+    }
+    raw.bind.as_deref().map_or(Ok(loopback(port)), bind).unwrap_or_else(|fault| {
+        faults.push(fault);
+        loopback(port)
+    })
 }
 
 fn full_history(text: Option<String>, faults: &mut Vec<String>) -> bool {
@@ -263,6 +288,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
         .map_err(|e| crate::Refused(format!("{} is not valid TOML: {}", path.display(), told(&e, &text))))?;
     let mut faults = unknown(&table, &KEYS, "");
     faults.extend(worker::strange(&table));
+    faults.extend(dispatch_scheduler::strange(&table));
     if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
         faults.extend(unknown(dispatch, &DISPATCH_KEYS, "dispatch."));
     }
@@ -289,7 +315,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
 
 /// What is wrong with a file. Its line is shown too, unless it may hold a secret.
 fn told(problem: &toml::de::Error, text: &str) -> String {
-    if !text.contains("signing") {
+    if !["signing", "secret"].iter().any(|word| text.contains(word)) {
         return problem.to_string();
     }
     let before = problem.span().and_then(|span| text.get(..span.start)).unwrap_or_default();

@@ -242,6 +242,24 @@ fn under(url: &str, parts: &[&str]) -> Result<reqwest::Url> {
     Ok(url)
 }
 
+/// What only a server answers, that is named or has the database.
+pub async fn ask_server(
+    settings: &Settings,
+    server: Option<&str>,
+    path: &[&str],
+    body: Option<serde_json::Value>,
+) -> Result<serde_json::Value> {
+    let found = settings.database.decider()?;
+    let Some(server) = server.map(String::from).or_else(|| found.and_then(|holder| holder.url)) else {
+        bail!(Unavailable("no server runs on this database; name one with --server".into()));
+    };
+    let (http, url) = (client(settings, &server)?, under(server.trim_end_matches('/'), path)?);
+    match body {
+        Some(body) => post(&http, url.as_str(), &body).await,
+        None => send(http.get(url.clone()), url.as_str()).await,
+    }
+}
+
 fn created(created: &Created) -> CreatedView {
     server::convert::created_view(created)
 }

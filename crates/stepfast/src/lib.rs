@@ -15,8 +15,8 @@ pub use model::{
 };
 pub use store::sqlite;
 pub use worker::{
-    Context, ExecAllow, HttpAllow, Job, JobError, JobResult, Link, NoClient, Registry, Remote, Runner,
-    RunnerConfig, Signing, Trial, Tried, end, fail, fail_quietly, register_builtin, register_deliver,
+    Context, ExecAllow, HttpAllow, Job, JobError, JobResult, Link, NoClient, Processor, Registry, Remote,
+    Runner, RunnerConfig, Signing, Trial, Tried, end, fail, fail_quietly, register_builtin, register_deliver,
     register_exec, register_http, resolved, retry_after, signing_variable_part, skip, stop, throttle_for,
 };
 

@@ -5,6 +5,7 @@ mod cli;
 mod cmd;
 mod config;
 mod door;
+mod scheduler;
 
 pub(crate) use stepfast::{Local, LocalConfig, host_name};
 

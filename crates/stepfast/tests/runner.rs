@@ -125,6 +125,8 @@ impl World {
             version: "1.2.3",
             host: "here".into(),
             require_key: false,
+            processing: None,
+            routing: None,
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

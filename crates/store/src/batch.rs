@@ -284,6 +284,9 @@ pub struct Batch {
     pub holds: Vec<(DispatchGroup, HoldChange)>,
     /// Steps that ended and leave the index of their line, each with its version.
     pub swept: Vec<(StepId, u64)>,
+    /// Messages that are to be published, and those that need not be any more.
+    pub posts: Vec<Post>,
+    pub posted: Vec<(StepId, u32)>,
     /// Claim rows of which nothing is in flight any more.
     pub claims_done: Vec<i64>,
     pub tallies: Vec<(TallyKey, i64)>,
@@ -324,6 +327,14 @@ pub struct Slot {
     pub dispatch_group: DispatchGroup,
 }
 
+/// A message that is to be published for an attempt of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Post {
+    pub step: StepId,
+    pub attempt: u32,
+    pub dispatch_group: DispatchGroup,
+}
+
 /// Somebody who should look: a hint, never more.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wake {
@@ -347,6 +358,8 @@ impl Batch {
             rates: Vec::new(),
             holds: Vec::new(),
             swept: Vec::new(),
+            posts: Vec::new(),
+            posted: Vec::new(),
             claims_done: Vec::new(),
             tallies: Vec::new(),
             attempts: Vec::new(),
@@ -379,6 +392,8 @@ impl Batch {
             && self.rates.is_empty()
             && self.holds.is_empty()
             && self.swept.is_empty()
+            && self.posts.is_empty()
+            && self.posted.is_empty()
             && self.attempts.is_empty()
             && self.sessions.is_empty()
             && self.renew.is_none()

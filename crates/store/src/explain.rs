@@ -1,7 +1,9 @@
 //! Answers why a step is not moving, from what the database says.
 
 use crate::batch::SessionRow;
-use crate::{Browse, Result, StepRow, message_groups, params};
+use crate::settings::setting;
+use crate::sql::Sql;
+use crate::{Browse, Result, StepRow, StoreError, message_groups, params};
 use model::{Block, Breaker, GroupStatus, Name, PoolUse, Step, StepId, Timestamp};
 use rules::why::{Ahead, Context, Why, why};
 use std::collections::HashMap;
@@ -15,6 +17,8 @@ pub struct Circumstances {
     pub pools: Vec<PoolUse>,
     /// The step of each message group that a worker has.
     pub in_flight: HashMap<Name, StepId>,
+    /// Actions that go into the queue outside.
+    pub published: Vec<Name>,
     /// Attempts in flight per session.
     pub held: HashMap<model::SessionId, usize>,
 }
@@ -36,6 +40,7 @@ impl Browse {
             sessions: self.sessions()?,
             pools: self.pools()?,
             in_flight: message_groups::in_flight(self.sql())?,
+            published: published(self.sql())?,
             held: held.into_iter().collect(),
         })
     }
@@ -68,6 +73,7 @@ impl Circumstances {
                 && s.offer.actions.contains(&step.action)
         };
         let takers: Vec<&SessionRow> = self.sessions.iter().filter(takes).collect();
+        let queue = usize::from(self.published.contains(&step.action));
         let free =
             takers.iter().filter(|s| self.held.get(&s.id).is_none_or(|n| *n < s.offer.capacity)).count();
         let held_until =
@@ -81,12 +87,25 @@ impl Circumstances {
             group: group.map(|g| g.breaker.clone()).unwrap_or_default(),
             group_owned: group
                 .is_some_and(|g| g.owner.is_some() && g.lease_ends_at.is_some_and(|at| at > self.now)),
-            takers: takers.len(),
-            free_takers: free,
+            takers: takers.len() + queue,
+            free_takers: free + queue,
             held_until,
             pool: step.pool.as_ref().and_then(|name| self.pools.iter().find(|p| p.pool.name == *name)),
             ahead,
         };
         why(step, &context)
     }
+}
+
+/// Actions that nodes put into the queue outside, as they said when they started.
+pub(crate) fn published(sql: &dyn Sql) -> Result<Vec<Name>> {
+    let told = setting(sql, "published")?;
+    let names = |text: String| {
+        serde_json::from_str(&text).map_err(|_| StoreError::Corrupt {
+            table: "settings",
+            column: "published",
+            value: text,
+        })
+    };
+    told.map_or(Ok(Vec::new()), names)
 }

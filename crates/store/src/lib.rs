@@ -28,7 +28,7 @@ mod statements;
 mod writes;
 
 pub use batch::{
-    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, RowKnown,
+    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, Post, RowKnown,
     SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake,
 };
 pub use browse::{ATTEMPTS_PAGE_MAX, AttemptKey, Browse, Filter, StepRow, Totals};
@@ -103,6 +103,8 @@ pub struct Found {
     pub slots: Vec<Slot>,
     /// What holds message groups back.
     pub holds: Vec<GroupHold>,
+    /// Messages of these groups that were to be published.
+    pub posts: Vec<Post>,
 }
 
 /// What leaves the live tables, by whole trees in which nothing happened since `before`.

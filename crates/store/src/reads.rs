@@ -1,6 +1,6 @@
 //! The few reads a turn may need, and what a node looks at when it takes over.
 
-use crate::batch::{ClaimLog, TallyKey};
+use crate::batch::{ClaimLog, Post, TallyKey};
 use crate::settings::{global_breaker, read_breaker};
 use crate::sql::{Param, Row, Sql};
 use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, SESSION_COLUMNS, STEP_COLUMNS, with_columns};
@@ -50,7 +50,19 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
         pools: pools::all(sql)?,
         slots: pools::slots(sql, lease)?,
         holds: message_groups::holds(sql, lease)?,
+        posts: posts(sql, lease)?,
     })
+}
+
+/// Messages of the lease's groups that were to be published.
+fn posts(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Post>> {
+    let text = "select step_id, attempt, dispatch_group from outbox order by step_id";
+    let mut posts = sql.rows(text, params![], |row| {
+        let (step, dispatch_group) = (StepId::from_bytes(row.get(0)?), DispatchGroup(rows::shared(row, 2)?));
+        Ok(Post { step, attempt: row.get(1)?, dispatch_group })
+    })?;
+    posts.retain(|post| lease.groups.iter().any(|(group, _)| *group == post.dispatch_group));
+    Ok(posts)
 }
 
 /// Sessions in other processes whose node has ended.

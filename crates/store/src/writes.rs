@@ -3,8 +3,8 @@
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
 use crate::batch::{
-    Alert, Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, SessionRow, SignalRow, SignalTo,
-    Slot, TallyKey, Tick,
+    Alert, Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, Post, SessionRow, SignalRow,
+    SignalTo, Slot, TallyKey, Tick,
 };
 use crate::sql::Param;
 use crate::statements as sql;
@@ -48,6 +48,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     );
     plan.put_holds(batch);
     plan.put_sweeps(batch);
+    plan.put_posts(batch);
     plan.put(sql::DELETE_CLAIM, false, batch.claims_done.iter().map(|id| vec![Param::from(*id)]).collect());
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
@@ -122,6 +123,14 @@ impl<'a> Plan<'a> {
     fn put_sweeps(&mut self, batch: &'a Batch) {
         let row = |(step, version): &'a (StepId, u64)| values![step.bytes(), *version];
         self.put(sql::SWEEP_LINE, false, batch.swept.iter().map(row).collect());
+    }
+
+    /// What is taken out and put in again stays in.
+    fn put_posts(&mut self, batch: &'a Batch) {
+        let posted = |(step, attempt): &'a (StepId, u32)| values![step.bytes(), *attempt];
+        let post = |p: &'a Post| values![p.step.bytes(), p.attempt, p.dispatch_group.as_str(), batch.now];
+        self.put(sql::POSTED, false, batch.posted.iter().map(posted).collect());
+        self.put(sql::POST, true, batch.posts.iter().map(post).collect());
     }
 
     /// In order: what is held and let go in one turn is not held.

@@ -117,8 +117,8 @@ planted! {
          insert into claims select 100, session_id, tick_id, claimed_at, 1, pairs, dispatch_group from claims where id = 99";
     i1_waits_in_the_log_and_held_by_its_row: "I1",
         "insert into claims values (99, x'00000000000000000000000000000001', 1, 1, 1, json_array(lower(hex({held})) || ':1'), 'alpha')";
-    i1_an_attempt_was_started_out_of_turn: "I1",
-        "update events set attempt = 5 where entity_id = {done} and event = 'started'";
+    i1_an_attempt_was_dispatched_out_of_turn: "I1",
+        "update events set attempt = 5 where entity_id = {done} and event = 'dispatched'";
     i2_an_old_attempt_ended_the_step: "I2",
         "update events set attempt = 9 where entity_id = {done} and from_state = 'running'";
     i3_an_end_was_left: "I3",
@@ -240,6 +240,13 @@ planted! {
     i10_started_although_its_group_was_blocked: "I10",
         "update steps set message_group = 'g', mode = 'block_on_error', sequence = 99, place = id where id in ({broken}, {held});
          insert into message_groups values ('g', {broken}, 'alpha', 1, null, null)";
+    i11_to_be_published_and_not_queued: "I11",
+        "insert into outbox (step_id, attempt, dispatch_group, at) values ({done}, 1, 'alpha', 1)";
+    i11_to_be_published_for_another_attempt: "I11",
+        "insert into outbox (step_id, attempt, dispatch_group, at) values ({held}, 9, 'alpha', 1)";
+    i11_to_be_published_for_nobody: "I11",
+        "insert into outbox (step_id, attempt, dispatch_group, at) values (x'01020304050607080910111213141516', 1, 'alpha', 1)";
+    i11_it_runs_in_the_queue: "I11", "update steps set session_id = zeroblob(16) where id = {held}";
     i34_a_slot_that_no_step_has: "I34",
         "insert into pool_slots (step_id, pool, dispatch_group, at) values ({done}, 'card', 'alpha', 1)";
     i34_held_without_a_slot: "I34", "update steps set pool = 'card' where id = {held}";

@@ -73,6 +73,7 @@ impl Sqs {
             body_bytes_max: BYTES_MAX,
             dedup_window: Some(DEDUP_WINDOW),
             hides: true,
+            durable: true,
             visibility: Some(address.visibility),
             groups_in_broker: true,
         };

@@ -11,11 +11,13 @@ pub struct Capabilities {
     pub receive_batch_max: usize,
     /// A pointer of more bytes is refused.
     pub body_bytes_max: usize,
-    /// How long the broker drops a message that it has seen before; none when it never does.
+    /// How long after it has a message the broker drops it when it comes again; zero is while it has it, none is never.
     pub dedup_window: Option<Duration>,
     /// Whether the broker itself hides a deferred message. Otherwise this process holds it, and that takes a
     /// consumer's place.
     pub hides: bool,
+    /// What the queue has confirmed outlives this process.
+    pub durable: bool,
     /// How long a received message is hidden; none when it is hidden for as long as its connection lives.
     pub visibility: Option<Duration>,
     /// Whether the broker delivers one message of a group at a time. A hint: exclusivity is the store's.

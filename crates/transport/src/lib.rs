@@ -7,6 +7,7 @@ pub mod activemq;
 mod capabilities;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod embedded;
 mod error;
 #[cfg(feature = "conformance")]
 pub mod memory;

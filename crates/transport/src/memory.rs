@@ -63,6 +63,7 @@ impl MemoryQueue {
             body_bytes_max: BODY_BYTES_MAX,
             dedup_window,
             hides: true,
+            durable: true,
             visibility: Some(visibility),
             groups_in_broker: false,
         };

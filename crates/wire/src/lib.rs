@@ -14,6 +14,7 @@
 mod alert;
 mod breaker;
 mod dashboard;
+mod dispatch;
 mod execution;
 mod group;
 mod key;
@@ -32,6 +33,7 @@ pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
 pub use dashboard::{
     ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,
 };
+pub use dispatch::{ProcessBody, ProcessView};
 pub use execution::{
     BeginBody, BegunView, CompleteBody, ExecutionPage, ExecutionShow, ExecutionView, FailBody, ForgetBody,
     ForgottenView, MomentView, RenewBody, RenewedView,

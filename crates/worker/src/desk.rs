@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::held::{Held, Running};
 use crate::lifecycle::panicked;
 use crate::link::Link;
+use crate::processor::Watched;
 use engine::{Clock, EngineError, Handed, ReportAnswer, SessionHandle};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -59,6 +60,8 @@ pub struct Desk {
     done: mpsc::UnboundedSender<Report>,
     finished: mpsc::UnboundedReceiver<Report>,
     on_the_way: FuturesUnordered<BoxFuture<'static, Sent>>,
+    /// Who is told which session it is, and when a job has ended.
+    watched: Option<Arc<Watched>>,
     /// The heartbeat that is not answered yet; there is at most one.
     beating: FuturesUnordered<BoxFuture<'static, Beaten>>,
 }
@@ -80,8 +83,13 @@ impl Desk {
             done,
             finished,
             on_the_way: FuturesUnordered::new(),
+            watched: None,
             beating: FuturesUnordered::new(),
         }
+    }
+
+    pub fn watched(self, watched: Arc<Watched>) -> Desk {
+        Desk { watched: Some(watched), ..self }
     }
 
     pub async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) {
@@ -145,11 +153,12 @@ impl Desk {
         let (session, step, attempt, done) = (self.session.id, claim.step, claim.attempt, self.done.clone());
         let context = Context::new(claim, self.link.clone(), session, self.clock.clone());
         let (registry, mine) = (self.registry.clone(), context.clone());
+        let running = self.watched.as_ref().map(|watched| watched.running(step, attempt));
         let task = tokio::spawn(async move {
             let outcome = run(&registry, mine.clone()).await;
             let (log, delivery) = (mine.take_log(), mine.take_delivery());
             let _ = done.send(Report { session, step, attempt, outcome, log, delivery });
-            drop(place);
+            drop((place, running));
         });
         self.held.begun(step, attempt, Running { task: task.abort_handle(), context });
     }
@@ -236,6 +245,9 @@ impl Desk {
             Ok(session) => {
                 self.session = session;
                 self.received = 0;
+                if let Some(watched) = &self.watched {
+                    watched.session.send_replace(self.session.id);
+                }
             }
             Err(problem) => {
                 warn!(target: "worker", %problem, "could not join; trying again");

@@ -12,6 +12,7 @@ mod lifecycle;
 mod link;
 mod once;
 mod policy;
+mod processor;
 #[cfg(feature = "remote")]
 mod remote;
 mod runner;
@@ -30,6 +31,7 @@ pub use model::{
     Claim, Delivery, DeliveryError, DeliveryStatus, Failure, LookAt, NewStep, Outcome, Progress, Success,
     Timestamp,
 };
+pub use processor::Processor;
 #[cfg(feature = "remote")]
 pub use remote::Remote;
 pub use runner::{Runner, RunnerConfig};

@@ -211,6 +211,9 @@ impl Node {
                 }
                 tell(answer);
             }
+            Then::Begin { session, reply } => {
+                self.begun_abroad(turn, session, reply, answer.and_then(read));
+            }
             Then::Pull { session, places, .. } => self.pulled(turn, session, places, answer.and_then(read)),
         }
     }
@@ -292,6 +295,7 @@ impl Node {
                 turn.pulls.push((row.id, session, places));
                 return Ok(());
             }
+            Signal::Begin(sent) => return self.begin(turn, sent, Reply::Signal(row.id), now),
             Signal::Arrived(arrived) => {
                 if let SignalTo::Group(group) = &row.to {
                     self.arrived(turn, group, arrived, now)?;
@@ -361,7 +365,7 @@ impl Node {
     }
 
     /// Another node's owner gave a session of this node work: it is durable there, so it can start.
-    fn pulled(
+    pub(super) fn pulled(
         &mut self,
         turn: &mut Turn,
         session: SessionId,
@@ -381,7 +385,7 @@ impl Node {
         if pulled.is_empty() {
             return;
         }
-        if live.leaving || live.hand.is_closed() {
+        if !live.is_open() {
             return self.hand_back(turn, session, pulled);
         }
         live.handed += 1;

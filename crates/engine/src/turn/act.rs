@@ -1,7 +1,7 @@
 //! What a turn does once it is durable: answer callers and hand work to sessions. Nothing here may block.
 
 use crate::EngineError;
-use crate::request::{Handed, Reply};
+use crate::request::{Handed, Outgoing, Reply};
 use crate::signal::written;
 use model::SignalId;
 use serde::Serialize;
@@ -14,6 +14,7 @@ type Answer = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 pub struct Acts {
     answers: Vec<Answer>,
     handed: Vec<(mpsc::UnboundedSender<Handed>, Handed)>,
+    outgoing: Vec<(mpsc::UnboundedSender<Outgoing>, Outgoing)>,
     /// Signals that this turn has dealt with, and the answer where somebody waits for one.
     pub signals: Vec<(SignalId, Option<String>)>,
 }
@@ -43,12 +44,19 @@ impl Acts {
     pub fn hand(&mut self, to: mpsc::UnboundedSender<Handed>, work: Handed) {
         self.handed.push((to, work));
     }
-    /// A job starts only after the commit that gave it away.
+    pub fn publish(&mut self, by: mpsc::UnboundedSender<Outgoing>, message: Outgoing) {
+        self.outgoing.push((by, message));
+    }
+    /// A job starts only after the commit that gave it away, and so does a message.
     pub fn act(self, outcome: &Result<(), StoreError>) {
         if outcome.is_ok() {
             for (session, work) in self.handed {
                 // A session that is gone loses its lease; its steps come back that way.
                 let _ = session.send(work);
+            }
+            for (publisher, message) in self.outgoing {
+                // It is on record: whoever publishes next is told of it.
+                let _ = publisher.send(message);
             }
         }
         // Of many it is not known who asked for what the database refuses: each may ask again, and is then alone.

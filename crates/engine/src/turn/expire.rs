@@ -5,6 +5,7 @@
 
 use super::node::Node;
 use model::{Effect, Event, Move, State, StepId, Timestamp};
+use rules::outbox;
 use std::time::Duration;
 use store::{Expired, Result, StoreError};
 
@@ -38,7 +39,8 @@ impl Node {
         let over = self
             .board
             .step(id)
-            .is_some_and(|step| step.state == State::Pending && step.expires_at.is_some_and(|at| at <= now));
+            .filter(|step| step.state == State::Pending || outbox::is_queued(step))
+            .is_some_and(|step| step.expires_at.is_some_and(|at| at <= now));
         if over {
             self.board
                 .apply(Effect::MoveStep(Box::new(Move::new(id, Event::Expired))))

@@ -50,7 +50,7 @@ impl Node {
 
     /// Somebody may take work: a session here, or one elsewhere that asks when it is told.
     pub(super) fn has_room(&self) -> bool {
-        self.sessions.free() > 0 || self.sessions.any_elsewhere()
+        self.sessions.free() > 0 || self.outbox.free() > 0 || self.sessions.any_elsewhere()
     }
 
     /// Say which ready work this node cannot place, if sessions elsewhere may take it.
@@ -103,6 +103,7 @@ impl Node {
             .collect();
         let mut open = self.sessions.open();
         open.extend(self.asking(turn));
+        open.extend(self.queue_session());
         let allowance = self.allowance(now)?;
         let picked = pick(&self.board.windows, &gates, &open, &allowance, (self.turn_number, usize::MAX));
         let n_picked = picked.picks.len();
@@ -116,6 +117,13 @@ impl Node {
             }
             let Some(step) = self.board.step(one.step) else { continue };
             let tick = self.ticks.current(&step.dispatch_group.clone(), now);
+            if one.session == SessionId::OUTBOX {
+                if let Err(refused) = self.board.queue(one.step, tick) {
+                    error!(step = %one.step, %refused, "a ready step could not be queued");
+                    self.pools.give_back(one.step);
+                }
+                continue;
+            }
             let host = open.iter().find(|s| s.id == one.session).map(|s| s.offer.host.clone());
             let host = host.unwrap_or_default();
             if let Err(refused) = self.board.claim(one.step, one.session, host, tick) {
@@ -171,7 +179,7 @@ impl Node {
     }
 
     /// Work goes to a session here once it is durable, and to one elsewhere as the answer to its signal.
-    fn give(&mut self, turn: &mut Turn, session: SessionId, claims: Pulled) {
+    pub(super) fn give(&mut self, turn: &mut Turn, session: SessionId, claims: Pulled) {
         let live = self.sessions.get_mut(session).map(|live| {
             live.handed += 1;
             (live.handed, live.hand.clone())
@@ -209,7 +217,7 @@ fn slim(mut claims: Pulled) -> Pulled {
     claims
 }
 
-fn claim_of(step: &Step) -> Claim {
+pub(super) fn claim_of(step: &Step) -> Claim {
     Claim {
         step: step.id,
         attempt: step.attempt,

@@ -54,6 +54,9 @@ impl Node {
             Request::Heartbeat { session, received, held, reply } => {
                 self.heartbeat(turn, session, received, &held, reply, now)
             }
+            Request::Attend { publisher, reply } => self.attend(turn, publisher, reply),
+            Request::Published { publications, reply } => self.published(turn, publications, reply, now),
+            Request::Begin { sent, reply } => self.begin(turn, sent, reply, now),
             Request::Leave { session, give_back, reply } => self.leave(turn, session, give_back, reply, now),
             Request::Tick { reply, .. } => {
                 reply.send(Err(EngineError::Unavailable(StoreError::Refused(
@@ -484,7 +487,7 @@ impl Node {
 
     /// Windows follow what sessions offer; a new offer makes everything on disk worth another look.
     pub(super) fn want(&mut self) -> Result<()> {
-        if self.board.windows.want(self.sessions.wanted()) {
+        if self.board.windows.want(self.wanted()) {
             self.sources.restart();
             self.timers.restart();
             if std::mem::take(&mut self.board.forgot_blocks) {
@@ -529,6 +532,8 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::Reports { reply, .. } => no(reply, problem),
         Request::Heartbeat { reply, .. } => no(reply, problem),
         Request::Leave { reply, .. } => no(reply, problem),
+        Request::Attend { reply, .. } | Request::Published { reply, .. } => no(reply, problem),
+        Request::Begin { reply, .. } => no(reply, problem),
         Request::Tick { reply, .. } => no(reply, problem),
         Request::Stop { reply } => no(reply, problem),
         Request::Committed { .. } | Request::Wake(_) | Request::Store(_) | Request::Halt => {}

@@ -9,7 +9,7 @@ use crate::executions::forget_pages;
 use crate::signal::Signal;
 use model::{Breaker, DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
-use rules::recover;
+use rules::{outbox, recover};
 use std::collections::HashSet;
 use std::time::Duration;
 use store::{Alert, AuditEntry, ClaimLog, Found, Result, SignalRow, StoreError};
@@ -165,7 +165,7 @@ impl Node {
         if !self.owns_all() {
             self.board.mine = Some(self.lease.groups.iter().map(|(group, _)| group.clone()).collect());
         }
-        self.board.windows.want(self.sessions.wanted());
+        self.board.windows.want(self.wanted());
         self.peers.forget_taken();
         self.told_ready.clear();
         self.roots.clear();
@@ -186,8 +186,10 @@ impl Node {
         self.expires_next = self.board.now;
         found.holds.iter().for_each(|hold| self.board.load_hold(hold));
         let (known, slots) = (std::mem::take(&mut found.pools), std::mem::take(&mut found.slots));
+        let posts = std::mem::take(&mut found.posts);
         let adopted = self.adopt(found, &spoken_for);
         self.adopt_slots(known, slots);
+        self.adopt_posts(posts);
         self.sessions.forget_before();
         adopted
     }
@@ -270,6 +272,9 @@ impl Node {
     /// A session that lives, here or elsewhere, keeps its step; any other has lost it.
     fn keep_or_lose(&mut self, id: StepId, session: Option<SessionId>, attempt: u32) -> Result<u32> {
         let step = self.board.step(id).expect("it was just loaded");
+        if outbox::is_queued(step) {
+            return Ok(0);
+        }
         if let Some(session) = session
             && self.sessions.is_known(session)
         {

@@ -15,6 +15,7 @@ mod keep;
 mod lines;
 mod node;
 mod operate;
+mod outbox;
 mod owed;
 mod peers;
 mod persist;

@@ -3,6 +3,7 @@
 use super::act::Acts;
 use super::attempts::Deliveries;
 use super::claims::ClaimBook;
+use super::outbox::Outbox;
 use super::owed::Owed;
 use super::peers::Peers;
 use super::pools::Pools;
@@ -77,6 +78,8 @@ pub struct Turn {
     /// Steps that somebody else stored and left to be counted here.
     pub counted: Vec<(TallyKey, i64)>,
     pub wake: BTreeSet<Wake>,
+    /// Messages that the queue outside has now.
+    pub posted: Vec<(StepId, u32)>,
 }
 
 pub struct Node {
@@ -94,6 +97,7 @@ pub struct Node {
     pub(super) peers: Peers,
     pub(super) pools: Pools,
     pub(super) owed: Owed,
+    pub(super) outbox: Outbox,
     pub(super) breaker: Breaker,
     pub(super) group_breakers: BTreeMap<DispatchGroup, Breaker>,
     /// Places in the round of groups that were taken and not used yet.
@@ -179,7 +183,6 @@ impl Node {
             seen_at: now,
             ended_at: None,
         };
-        let shared = store.is_shared();
         let wake = inbox.clone();
         // An engine that is gone need not be woken.
         store.listen(&config.listen, Arc::new(move |one| drop(wake.send(Request::Wake(one)))));
@@ -187,6 +190,7 @@ impl Node {
         store.announce(&config.announced())?;
         crate::pools::put_all(&mut *store, &config.pools)?;
         let mut node = Node {
+            peers: Peers::new(store.is_shared()),
             store,
             ids,
             row,
@@ -197,9 +201,9 @@ impl Node {
             sources: Sources::default(),
             book: ClaimBook::default(),
             ticks: Ticks::default(),
-            peers: Peers::new(shared),
             pools: Pools::default(),
             owed: Owed::default(),
+            outbox: Outbox::default(),
             breaker: Breaker::default(),
             group_breakers: BTreeMap::new(),
             roots: VecDeque::new(),
@@ -296,6 +300,7 @@ impl Node {
             self.breaker.until.filter(|_| self.breaker.off),
             self.next_pool(now),
             Some(self.expires_next),
+            self.outbox.next_look(),
         ];
         let next = at
             .into_iter()
@@ -366,6 +371,7 @@ impl Node {
         }
         self.take_back_lapsed(turn, now)?;
         self.expire(now)?;
+        self.look_after_outbox(turn, now)?;
         let mut settled = Settled::default();
         let mut laps = [Duration::ZERO; PIPELINE.len()];
         if how.dispatch == Dispatch::Yes || how.mode == Mode::FixedPoint {
@@ -483,7 +489,8 @@ impl Node {
         }
         self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
         // What this commit left on disk can be seen now.
-        self.again |= self.sessions.free() > 0 && self.sources.is_waiting(&self.board);
+        self.again |=
+            (self.sessions.free() > 0 || self.outbox.free() > 0) && self.sources.is_waiting(&self.board);
     }
 
     /// What was decided cannot be trusted any more: drop it all and look again.

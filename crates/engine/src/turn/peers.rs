@@ -1,6 +1,7 @@
 //! The other nodes, as this one last saw them: what it asked of them, what they can give, and when to look again.
 
 use crate::EngineError;
+use crate::signal::{Reply, Taken};
 use model::{DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub enum Then {
     Tell(Tell),
     /// A worker waits to hear that its reports were applied.
     Reported { of: Vec<(SessionId, StepId)>, tell: Tell },
+    /// A session of this node was sent for a step.
+    Begin { session: SessionId, reply: Reply<Taken> },
     /// A session asked for work.
     Pull { session: SessionId, places: usize, owner: NodeId },
 }
@@ -168,13 +171,13 @@ impl Peers {
     pub fn is_asked(&self, session: SessionId, owner: NodeId) -> bool {
         self.waiting.values().any(|w| match &w.then {
             Then::Pull { session: s, owner: o, .. } => *s == session && *o == owner,
-            Then::Tell(_) | Then::Reported { .. } => false,
+            Then::Tell(_) | Then::Reported { .. } | Then::Begin { .. } => false,
         })
     }
     /// Signals whose answer did not come in time.
     pub fn overdue(&self, now: Timestamp) -> Vec<SignalId> {
         let max = |w: &Waiting| match w.then {
-            Then::Tell(_) | Then::Reported { .. } => ANSWER_MAX,
+            Then::Tell(_) | Then::Reported { .. } | Then::Begin { .. } => ANSWER_MAX,
             Then::Pull { .. } => PULL_MAX,
         };
         self.waiting.iter().filter(|(_, w)| now.since(w.since) >= max(w)).map(|(id, _)| *id).collect()

@@ -25,6 +25,7 @@ impl Node {
         let ids = changes.steps.iter().map(|(s, _)| s.id).collect();
         self.take_from_sessions(&mut turn, &changes);
         self.write_slots(&mut turn, &changes, &mut batch);
+        self.write_posts(&mut turn, &changes, &mut batch);
         for (step, change) in &changes.steps {
             let in_line = step.line().is_some();
             if step.state == State::Pending && step.is_due(now) && !in_line && !self.board.windows.holds(step)
@@ -104,10 +105,11 @@ impl Node {
                 continue;
             }
             let claimed = is_claim(&step, &change);
+            let by_log = claimed && step.state == State::Running;
             if claimed && !batch.dispatching.contains(&step.dispatch_group) {
                 batch.dispatching.push(step.dispatch_group.clone());
             }
-            if let (true, Some(session), Some(before)) = (claimed, step.session, &change.before) {
+            if let (true, Some(session), Some(before)) = (by_log, step.session, &change.before) {
                 if before.attempt == 0 && before.version == 0 && before.wake_at.is_none() {
                     untouched.insert(step.id);
                 }

@@ -37,6 +37,10 @@ pub struct Live {
 }
 
 impl Live {
+    /// It takes what it is given.
+    pub fn is_open(&self) -> bool {
+        !self.leaving && !self.hand.is_closed()
+    }
     fn count(&mut self) {
         self.session.held = self.held.len() + self.asked;
     }
@@ -255,7 +259,7 @@ impl Sessions {
     }
     /// Sessions that take work; one whose other end is gone takes none.
     fn takers(&self) -> impl Iterator<Item = &Live> {
-        self.live.values().filter(|l| !l.leaving && !l.hand.is_closed())
+        self.live.values().filter(|l| l.is_open())
     }
     /// Sessions that can take work now.
     pub fn open(&self) -> Vec<Session> {

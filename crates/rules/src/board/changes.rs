@@ -39,8 +39,8 @@ impl Moved {
         }
     }
     pub fn of(step: &Step, from: State, event: Event, at: Timestamp) -> Moved {
-        // The claim that starts a step also raises its attempt; the history names the new one.
-        let attempt = step.attempt + u32::from(event == Event::Started);
+        // Whoever dispatches a step raises its attempt; the history names the new one.
+        let attempt = step.attempt + u32::from(event == Event::Dispatched);
         Moved { from: Some(from), event: Some(event), attempt, at, ..Moved::created(step) }
     }
 }

@@ -3,8 +3,8 @@
 use super::world::{Disk, World};
 use crate::board::Changes;
 use crate::check::recount_rows;
-use crate::machine;
 use crate::why::{Context, Why, why};
+use crate::{machine, outbox};
 use model::*;
 
 /// Each move is one the machine has, from where the row was, and an end is left only to be superseded.
@@ -162,6 +162,7 @@ fn is_true(world: &World, step: &Step, reason: &Why) -> bool {
         Why::Breaker { .. } => world.breakers[&step.dispatch_group].is_off(now),
         Why::NoWorker { .. } => takers(world, step).count() == 0,
         Why::Busy { .. } => takers(world, step).all(|s| s.free() == 0),
+        Why::Queued { .. } => outbox::is_queued(step),
         Why::Held { session, .. } => world.sessions.iter().any(|s| s.id == *session),
         Why::Next { .. } => world.board.windows.holds(step),
         // A settled world has no block that is still being settled, and all groups have an owner.

@@ -16,6 +16,8 @@ use model::Right;
 pub enum Access {
     /// Nothing: probes, and the way in.
     Open,
+    /// A token of its own, which the route looks at.
+    Token,
     Needs(Right),
 }
 

@@ -25,5 +25,8 @@ async fn ready(app: &App) -> Result<Json<wire::ReadyView>, ApiError> {
     }
     let read = app.read_afresh().await;
     read.map_err(|problem| ApiError::NotReady(format!("the database cannot be read: {problem}")))?;
+    if let Some(trouble) = app.site.processing.as_ref().and_then(|processing| processing.trouble()) {
+        return Err(ApiError::NotReady(trouble));
+    }
     Ok(Json(wire::ReadyView { ready: true }))
 }

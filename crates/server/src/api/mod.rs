@@ -3,6 +3,7 @@
 mod alerts;
 mod audit;
 mod breaker;
+mod dispatch;
 mod drain;
 mod executions;
 mod groups;
@@ -13,11 +14,17 @@ mod nodes;
 mod operate;
 mod pools;
 mod retention;
+mod router;
 mod steps;
 mod ticks;
 mod worker;
 
+pub use dispatch::{Processed, Processing};
+pub use router::{Routing, serve as serve_router};
 pub use steps::Wanted;
+
+/// What is there some time later.
+pub type Later<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
 use crate::access::{Access, Routes, get, post};
 use model::Right::{Administer, Operate, Start, View, Work};
@@ -27,6 +34,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .at("/livez", [get(Access::Open, health::livez)])
         .at("/readyz", [get(Access::Open, health::readyz)])
+        .at("/api/dispatch/process", [post(Access::Token, dispatch::process)])
         .at("/v1/steps", [get(View, steps::list), post(Start, steps::create)])
         .at("/v1/steps/{id}", [get(View, steps::show)])
         .at("/v1/steps/{id}/attempts", [get(View, steps::attempts)])
@@ -38,6 +46,10 @@ pub fn routes() -> Routes {
         .at("/v1/message-groups", [get(View, message_groups::list)])
         .at("/v1/message-groups/{name}", [get(View, message_groups::show)])
         .at("/v1/message-groups/{name}/{verb}", [post(Operate, message_groups::operate)])
+        .at("/v1/router", [get(View, router::show)])
+        .at("/v1/router/breakers/reset", [post(Operate, router::reset)])
+        .at("/v1/router/pools", [post(Operate, router::pools)])
+        .at("/v1/router/pools/{code}/{verb}", [post(Operate, router::pool)])
         .at("/v1/drain", [get(View, drain::show)])
         .at("/v1/ticks", [get(View, ticks::list)])
         .at("/v1/nodes", [get(View, nodes::list)])

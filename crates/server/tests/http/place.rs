@@ -81,6 +81,8 @@ impl Place {
             version: "1.2.3",
             host: "here".into(),
             require_key: false,
+            processing: None,
+            routing: None,
         };
         let router = server::router(site);
         Place { engine, router, dir, database, _scratch: scratch, thread, runners: Vec::new() }
@@ -94,6 +96,8 @@ impl Place {
             version: "1.2.3",
             host: "here".into(),
             require_key: false,
+            processing: None,
+            routing: None,
         }
     }
 

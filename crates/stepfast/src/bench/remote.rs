@@ -34,6 +34,8 @@ async fn far(rig: &Rig, name: &str, n: usize) -> Result<f64> {
         version: env!("CARGO_PKG_VERSION"),
         host: "bench".into(),
         require_key: false,
+        processing: None,
+        routing: None,
     };
     let (close, closed) = oneshot::channel::<()>();
     let served = tokio::spawn(server::serve(listener, site, async {

@@ -12,6 +12,7 @@ mod nodes;
 mod output;
 mod pools;
 mod retention;
+mod router;
 mod serve;
 mod steps;
 mod storage;
@@ -45,6 +46,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
     match command {
         Command::Serve(args) => serve::run(settings, args).await,
         Command::Worker(args) => worker::run(&settings, common.server.as_deref(), args).await,
+        Command::Router(args) => router::run(&settings, &common, args).await,
         Command::Demo(args) => demo::run(settings, args).await,
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
         Command::Executions(verb) => executions::run(&settings, &common, verb).await,

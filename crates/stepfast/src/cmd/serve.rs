@@ -2,6 +2,7 @@
 
 use crate::cli::Serve;
 use crate::config::{self, Settings};
+use crate::scheduler::Scheduler;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
 use model::limits;
@@ -40,6 +41,7 @@ pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
 pub struct Running {
     pub local: Local,
     pub url: String,
+    scheduler: Option<Scheduler>,
     close: oneshot::Sender<()>,
     site: tokio::task::JoinHandle<std::io::Result<()>>,
 }
@@ -63,13 +65,17 @@ impl Running {
             ..LocalConfig::default()
         };
         let mut local = Local::open(&settings.database, config)?;
+        let clock = Arc::new(SystemClock::default());
+        let mut scheduler = Scheduler::prepare(&local.engine, &settings, clock.clone(), &url).await?;
         let site = Site {
             engine: local.engine.clone(),
             database: settings.database.clone(),
-            clock: Arc::new(SystemClock::default()),
+            clock,
             version: env!("CARGO_PKG_VERSION"),
             host: settings.engine.host.to_string(),
             require_key: settings.require_key,
+            processing: scheduler.as_ref().map(Scheduler::endpoint),
+            routing: scheduler.as_ref().and_then(Scheduler::routing),
         };
         if let Err(refused) = server::may_bind(&site, listener.local_addr()?).await {
             local.stop(Duration::ZERO).await?;
@@ -77,17 +83,26 @@ impl Running {
         }
         if settings.workers > 0 {
             let mut registry = Registry::default();
-            settings.actions.register(&mut registry)?;
+            match &scheduler {
+                Some(_) => settings.actions.register_all_but_deliver(&mut registry)?,
+                None => settings.actions.register(&mut registry)?,
+            }
             local.run(registry, settings.workers).await?;
         }
         let (close, closed) = oneshot::channel::<()>();
         let site = tokio::spawn(server::serve(listener, site, async {
             let _ = closed.await;
         }));
-        Ok(Running { local, url, close, site })
+        if let Some(scheduler) = &mut scheduler {
+            scheduler.start(&local.engine).await?;
+        }
+        Ok(Running { local, url, scheduler, close, site })
     }
 
     pub async fn stop(self) -> Result<()> {
+        if let Some(scheduler) = self.scheduler {
+            scheduler.stop(GRACE).await;
+        }
         self.local.stop(GRACE).await?;
         let _ = self.close.send(());
         // A page that stays open must not keep the process.

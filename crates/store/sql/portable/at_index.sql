@@ -1,4 +1,5 @@
--- Pending steps at one index of a block, behind a cursor.
+-- Pending steps at one index of a block, behind a cursor. Said by rows, so that no planner takes the way along all ids.
 select {columns} from steps
- where block_id = $1 and block_index = $2 and id > $3 and state = 'pending' and kind = $4
- order by id limit $5
+ where block_id is not null and (block_id, block_index, id) > ($1, $2, $3) and (block_id, block_index) <= ($1, $2)
+   and state = 'pending' and kind = $4
+ order by block_id, block_index, id limit $5

@@ -137,7 +137,7 @@ struct Tale<'a> {
     now: &'a Now,
     scene: &'a Scene<'a>,
     last: Option<Moved>,
-    /// The attempt that was started last.
+    /// The attempt that was dispatched last.
     claimed: Option<u32>,
 }
 
@@ -199,17 +199,17 @@ impl Tale<'_> {
     }
 
     fn look_at_attempt(&mut self, moved: &Moved, entity: &str, report: &mut Report) {
-        if moved.event == Some(Event::Started) {
+        if moved.event == Some(Event::Dispatched) {
             let before = self.last.as_ref().map_or(moved.attempt - moved.attempt.min(1), |last| last.attempt);
             if moved.attempt != before + 1 {
                 report.add(
                     "I1",
                     entity,
-                    format!("attempt {} was started after attempt {before}", moved.attempt),
+                    format!("attempt {} was dispatched after attempt {before}", moved.attempt),
                 );
             }
             self.claimed = Some(moved.attempt);
-        } else if moved.from == Some(State::Running)
+        } else if moved.from.is_some_and(State::is_in_flight)
             && let Some(claimed) = self.claimed
             && claimed != moved.attempt
         {

@@ -4,7 +4,7 @@
 //!        reason; here it is asked whether it holds.
 
 use super::{GRACE, Report, Scene, lines};
-use crate::explain::Circumstances;
+use crate::explain::{self, Circumstances};
 use crate::pages::{BEFORE_ALL, Key, Pages};
 use crate::sql::{Param, Row};
 use crate::statements::STEP_COLUMNS;
@@ -96,8 +96,8 @@ fn around(scene: &Scene) -> Result<Circumstances> {
     }
     let (breaker, sessions) = (scene.browse.breaker()?, scene.browse.sessions()?);
     let pools = scene.browse.pools()?;
-    let in_flight = lines::holders(scene)?;
-    Ok(Circumstances { now: scene.now, breaker, groups, sessions, pools, held, in_flight })
+    let (in_flight, published) = (lines::holders(scene)?, explain::published(scene.sql())?);
+    Ok(Circumstances { now: scene.now, breaker, groups, sessions, pools, held, in_flight, published })
 }
 
 fn leases(scene: &Scene) -> Result<HashMap<SessionId, (Timestamp, Option<Timestamp>)>> {
@@ -132,7 +132,7 @@ impl Look<'_> {
     }
 
     fn unheld(&self, step: &Step) -> Option<String> {
-        let session = step.session?;
+        let session = step.session.filter(|session| *session != SessionId::OUTBOX)?;
         let Some((lease_ends_at, ended_at)) = self.leases.get(&session) else {
             return Some(format!("session {session} has it and is not on record"));
         };

@@ -17,6 +17,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0008_hot_rows", include_str!("../../sql/postgres/migrations/0008_hot_rows.sql")),
     ("0009_message_groups", include_str!("../../sql/postgres/migrations/0009_message_groups.sql")),
     ("0010_deliveries", include_str!("../../sql/postgres/migrations/0010_deliveries.sql")),
+    ("0011_outbox", include_str!("../../sql/postgres/migrations/0011_outbox.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

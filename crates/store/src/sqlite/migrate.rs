@@ -16,6 +16,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0008_tally_parts", include_str!("../../sql/sqlite/migrations/0008_tally_parts.sql")),
     ("0009_message_groups", include_str!("../../sql/sqlite/migrations/0009_message_groups.sql")),
     ("0010_deliveries", include_str!("../../sql/sqlite/migrations/0010_deliveries.sql")),
+    ("0011_outbox", include_str!("../../sql/sqlite/migrations/0011_outbox.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

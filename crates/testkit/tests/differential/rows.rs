@@ -16,7 +16,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 22] = [
+const TABLES: [(&str, &str, &str); 23] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -39,6 +39,7 @@ const TABLES: [(&str, &str, &str); 22] = [
     ("message_groups", "message_group blocked_by dispatch_group at by_whom why", "message_group, blocked_by"),
     ("pools", "name concurrency rate_starts rate_per rate_burst full_until", "name"),
     ("pool_slots", "step_id pool dispatch_group at", "step_id"),
+    ("outbox", "step_id attempt dispatch_group at", "step_id"),
     ("tallies", "dispatch_group queue action host state leaf throttled n", ""),
     (
         "step_attempts",

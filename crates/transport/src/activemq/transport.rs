@@ -47,6 +47,7 @@ impl ActiveMq {
             body_bytes_max: BODY_BYTES_MAX,
             dedup_window: None,
             hides: false,
+            durable: true,
             visibility: None,
             groups_in_broker: false,
         };

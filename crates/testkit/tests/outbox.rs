@@ -1,0 +1,267 @@
+//! Steps that go over a queue: on record before they are published, begun by the attempt that is queued alone, and never forgotten.
+#![allow(clippy::unwrap_used)]
+
+use engine::{Attending, Config, Outgoing, Publication, Sent};
+use model::{Breaker, NotBegun, Outcome, SessionId, State, StepId};
+use rules::settle::Mode;
+use serde_json::{Value, json};
+use std::time::Duration;
+use stepfast_testkit::{Stage, outcome_of};
+use tokio::sync::mpsc;
+
+const STALE_AFTER: Duration = Duration::from_secs(900);
+
+/// A stage whose `deliver` steps go over a queue that the test plays.
+struct Office {
+    stage: Stage,
+    work: mpsc::UnboundedReceiver<Outgoing>,
+    durable: bool,
+}
+
+impl Office {
+    async fn new(durable: bool) -> Office {
+        Office::with(durable, 100).await
+    }
+
+    async fn with(durable: bool, capacity: usize) -> Office {
+        let published = vec!["deliver".into()];
+        let host = "stage".into();
+        let config = Config { by_hand: true, full_history: true, host, published, ..Config::default() };
+        let stage = Stage::with(config).await;
+        let work = attend(&stage, durable, capacity).await;
+        Office { stage, work, durable }
+    }
+
+    async fn tick(&mut self) {
+        self.stage.decide(Mode::FixedPoint).await;
+    }
+
+    /// What is to be published now, by key and attempt.
+    async fn posted(&mut self) -> String {
+        self.tick().await;
+        let mut posted = Vec::new();
+        while let Ok(message) = self.work.try_recv() {
+            let key = self.stage.step(message.step).detail.step_key.unwrap_or_default();
+            posted.push(format!("{key}#{}", message.attempt));
+        }
+        posted.sort();
+        posted.join(" ")
+    }
+
+    async fn came(&self, key: &str, attempt: u32, problem: Option<&str>) {
+        let step = self.id(key);
+        let problem = problem.map(String::from);
+        self.stage.engine.published(vec![Publication { step, attempt, problem }]).await.unwrap();
+    }
+
+    fn id(&self, key: &str) -> StepId {
+        self.stage.by_key(key).step.id
+    }
+
+    async fn begin(&mut self, key: &str, attempt: u32) -> Result<(), NotBegun> {
+        let (step, session) = (self.id(key), self.stage.session.id);
+        let begun = self.stage.engine.begin(Sent { session, step, attempt }).await.unwrap();
+        let handed: Vec<StepId> = self.stage.handed().iter().map(|claim| claim.step).collect();
+        assert_eq!(handed.contains(&step), begun.is_ok(), "what is begun is given as any other work");
+        begun
+    }
+
+    async fn end(&self, key: &str, attempt: u32, action: &str) {
+        let outcome: Outcome = outcome_of(action).unwrap();
+        self.stage.report(self.stage.session.id, self.id(key), attempt, outcome).await;
+    }
+
+    /// State, attempt and failed attempts.
+    fn told(&self, key: &str) -> String {
+        let step = self.stage.by_key(key).step;
+        format!("{} {} {}", step.state, step.attempt, step.failed_attempts)
+    }
+
+    async fn crash(&mut self) {
+        self.stage.crash().await;
+        self.work = attend(&self.stage, self.durable, 100).await;
+    }
+
+    async fn wait(&self, span: Duration) {
+        self.stage.advance(span).await;
+    }
+}
+
+async fn attend(stage: &Stage, durable: bool, capacity: usize) -> mpsc::UnboundedReceiver<Outgoing> {
+    let (hand, work) = mpsc::unbounded_channel();
+    let look_every = Duration::from_secs(60);
+    let publisher = Attending { hand, capacity, durable, stale_after: STALE_AFTER, look_every };
+    stage.engine.attend(publisher).await.unwrap();
+    work
+}
+
+fn letter(key: &str) -> Value {
+    json!({"step_key": key, "action": "deliver", "arguments": {"url": "http://x"}})
+}
+fn ordered(key: &str, group: &str) -> Value {
+    json!({"step_key": key, "action": "deliver", "message_group": group, "mode": "block_on_error", "arguments": {"url": "http://x"}})
+}
+
+#[tokio::test]
+async fn a_message_is_on_record_before_it_is_published_and_begun_once() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([letter("a")])).await;
+    assert_eq!(office.posted().await, "a#1");
+    assert_eq!(office.told("a"), "dispatched 1 0");
+    assert_eq!(office.stage.by_key("a").step.session, Some(SessionId::OUTBOX));
+    office.stage.check();
+    office.came("a", 1, None).await;
+    assert_eq!(office.begin("a", 1).await, Ok(()));
+    assert_eq!(office.told("a"), "running 1 0");
+    assert_eq!(office.begin("a", 1).await, Err(NotBegun::Begun), "the message came twice");
+    office.end("a", 1, "ok").await;
+    assert_eq!(office.begin("a", 1).await, Err(NotBegun::Ended));
+    let sent = Sent { session: office.stage.session.id, step: StepId::of(7), attempt: 1 };
+    assert_eq!(office.stage.engine.begin(sent).await.unwrap(), Err(NotBegun::Unknown));
+    assert_eq!(office.told("a"), "completed 1 0");
+    assert_eq!(office.posted().await, "");
+}
+
+#[tokio::test]
+async fn a_message_may_be_processed_before_the_queue_confirmed_it() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([letter("a")])).await;
+    assert_eq!(office.posted().await, "a#1");
+    assert_eq!(office.begin("a", 1).await, Ok(()));
+    office.stage.check();
+    office.came("a", 1, None).await;
+    office.end("a", 1, "retry").await;
+    assert_eq!(office.told("a"), "pending 1 1");
+    office.wait(Duration::from_secs(15)).await;
+    assert_eq!(office.posted().await, "a#2", "retries are the engine's");
+    assert_eq!(office.begin("a", 1).await, Err(NotBegun::Old), "an old message");
+}
+
+#[tokio::test]
+async fn what_the_queue_refuses_goes_back_at_no_cost_and_holds_up_its_group_alone() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([ordered("a1", "a"), ordered("b1", "b")])).await;
+    office.stage.create(json!([ordered("a2", "a"), ordered("b2", "b")])).await;
+    assert_eq!(office.posted().await, "a1#1 b1#1", "one of a group is in the queue at a time");
+    office.came("a1", 1, Some("too large")).await;
+    office.came("b1", 1, None).await;
+    assert_eq!(office.told("a1"), "pending 1 0");
+    let row = office.stage.by_key("a1");
+    assert_eq!(row.detail.error_message.as_deref(), Some("its message was not published: too large"));
+    assert_eq!(office.begin("b1", 1).await, Ok(()));
+    office.end("b1", 1, "ok").await;
+    assert_eq!(office.posted().await, "b2#1", "the head of the other group keeps its place while it waits");
+    office.wait(Duration::from_secs(2)).await;
+    assert_eq!(office.posted().await, "a1#2");
+    assert_eq!(office.begin("a1", 1).await, Err(NotBegun::Old));
+    assert_eq!(office.begin("a1", 2).await, Ok(()));
+    office.end("a1", 2, "ok").await;
+    assert_eq!(office.posted().await, "a2#1");
+}
+
+#[tokio::test]
+async fn what_was_not_published_when_a_node_died_is_published_by_the_next() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([letter("a"), letter("b"), letter("c")])).await;
+    assert_eq!(office.posted().await, "a#1 b#1 c#1");
+    office.came("a", 1, None).await;
+    assert_eq!(office.begin("c", 1).await, Ok(()));
+    office.crash().await;
+    assert_eq!(
+        office.posted().await,
+        "b#1 c#2",
+        "of `a` the queue has the message; the worker of `c` is lost"
+    );
+    assert_eq!(office.begin("a", 1).await, Ok(()), "no attempt was counted for it");
+    assert_eq!(office.begin("b", 1).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_queue_that_dies_with_its_process_is_filled_again() {
+    let mut office = Office::new(false).await;
+    office.stage.create(json!([letter("a"), letter("b")])).await;
+    assert_eq!(office.posted().await, "a#1 b#1");
+    office.came("a", 1, None).await;
+    office.crash().await;
+    assert_eq!(office.posted().await, "a#1 b#1");
+    assert_eq!(office.begin("a", 1).await, Ok(()));
+    assert_eq!(office.posted().await, "", "and not once more");
+}
+
+#[tokio::test]
+async fn a_message_that_nobody_came_for_is_published_anew_and_the_old_one_is_refused() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([ordered("a1", "a"), ordered("a2", "a"), letter("unsent")])).await;
+    assert_eq!(office.posted().await, "a1#1 unsent#1");
+    office.came("a1", 1, None).await;
+    office.wait(STALE_AFTER - Duration::from_secs(1)).await;
+    assert_eq!(office.posted().await, "");
+    office.wait(Duration::from_secs(60)).await;
+    assert_eq!(
+        office.posted().await,
+        "a1#2",
+        "what was never sent is not lost, and its line keeps its order"
+    );
+    assert_eq!(office.told("a1"), "dispatched 2 0");
+    assert_eq!(office.begin("a1", 1).await, Err(NotBegun::Old), "it turns up twenty minutes late");
+    assert_eq!(office.begin("a1", 2).await, Ok(()));
+    let attempts = office.stage.browse().attempts(office.id("a1")).unwrap();
+    let told: Vec<_> =
+        attempts.iter().map(|a| (a.attempt, a.outcome.as_str(), a.message.as_deref())).collect();
+    assert_eq!(told, [(1, "given_back", Some("nobody was sent for it in 900 s"))]);
+}
+
+#[tokio::test]
+async fn what_is_over_is_not_begun() {
+    let mut office = Office::new(true).await;
+    let expires_at = office.stage.clock_now().0 + 60_000_000;
+    let letter = |key: &str| json!({"step_key": key, "action": "deliver", "expires_at": expires_at});
+    office.stage.create(json!([letter("a"), letter("b")])).await;
+    assert_eq!(office.posted().await, "a#1 b#1");
+    office.came("a", 1, None).await;
+    office.stage.clock.advance(Duration::from_secs(61));
+    assert_eq!(office.begin("a", 1).await, Err(NotBegun::Ended));
+    assert_eq!(office.told("a"), "cancelled 1 0");
+    office.tick().await;
+    assert_eq!(office.told("b"), "cancelled 1 0", "also if nobody comes");
+}
+
+#[tokio::test]
+async fn with_the_breaker_off_nothing_is_queued_and_what_is_queued_may_begin() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([letter("a")])).await;
+    assert_eq!(office.posted().await, "a#1");
+    let off = Breaker { off: true, ..Breaker::default() };
+    office.stage.engine.set_breaker(None, off, "test").await.unwrap();
+    office.stage.create(json!([letter("b")])).await;
+    assert_eq!(office.posted().await, "");
+    assert_eq!(office.begin("a", 1).await, Ok(()));
+    office.end("a", 1, "ok").await;
+    office.stage.engine.set_breaker(None, Breaker::default(), "test").await.unwrap();
+    office.tick().await;
+    assert_eq!(office.posted().await, "b#1");
+}
+
+#[tokio::test]
+async fn the_queue_takes_no_more_than_it_may_and_a_cancelled_step_leaves_room() {
+    let mut office = Office::with(true, 2).await;
+    office.stage.create(json!([letter("a"), letter("b"), letter("c"), letter("d")])).await;
+    assert_eq!(office.posted().await, "a#1 b#1");
+    let a = office.id("a");
+    assert_eq!(office.stage.operate(a, Some(rules::operator::Verb::Cancel)).await, Ok(State::Cancelled));
+    assert_eq!(office.posted().await, "c#1");
+    assert_eq!(office.begin("a", 1).await, Err(NotBegun::Ended));
+    assert_eq!(office.begin("b", 1).await, Ok(()));
+    assert_eq!(office.posted().await, "d#1");
+}
+
+#[tokio::test]
+async fn where_nothing_is_published_any_more_workers_take_what_was_queued() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([letter("a")])).await;
+    assert_eq!(office.posted().await, "a#1");
+    office.stage.config.published.clear();
+    office.stage.crash().await;
+    office.tick().await;
+    assert_eq!(office.told("a"), "pending 1 0");
+}
