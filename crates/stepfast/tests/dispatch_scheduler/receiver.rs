@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Instant;
 
 /// A delivery as it was seen here.
 #[derive(Clone, Debug)]
@@ -11,8 +11,9 @@ pub struct Heard {
     pub path: String,
     pub body: String,
     pub attempt: u32,
-    pub began: Instant,
-    pub ended: Instant,
+    /// Places in the order of all that happened here.
+    pub began: usize,
+    pub ended: usize,
 }
 
 type Answer = dyn Fn(&str, &str) -> (u16, String) + Send + Sync;
@@ -23,13 +24,15 @@ pub struct Receiver {
     heard: Arc<Mutex<Vec<Heard>>>,
     /// Whether answers wait.
     gate: Arc<(Mutex<bool>, Condvar)>,
+    moments: Arc<AtomicUsize>,
 }
 
 impl Receiver {
     pub fn new(answer: impl Fn(&str, &str) -> (u16, String) + Send + Sync + 'static) -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let place = listener.local_addr().unwrap().to_string();
-        let receiver = Receiver { place, heard: Arc::default(), gate: Arc::default() };
+        let receiver =
+            Receiver { place, heard: Arc::default(), gate: Arc::default(), moments: Arc::default() };
         let (mine, answer): (_, Arc<Answer>) = (receiver.clone(), Arc::new(answer));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -61,14 +64,18 @@ impl Receiver {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
-        let (began, body) = (Instant::now(), String::from_utf8(body).ok()?);
+        let (began, body) = (self.moment(), String::from_utf8(body).ok()?);
         let (shut, opened) = &*self.gate;
         drop(opened.wait_while(shut.lock().unwrap(), |shut| *shut).unwrap());
         let (status, text) = answer(&path, &body);
-        let heard = Heard { path, body, attempt, began, ended: Instant::now() };
+        let heard = Heard { path, body, attempt, began, ended: self.moment() };
         self.heard.lock().unwrap().push(heard);
         let head = "Connection: close\r\nContent-Length";
         write!(stream, "HTTP/1.1 {status} X\r\n{head}: {}\r\n\r\n{text}", text.len()).ok()
+    }
+
+    fn moment(&self) -> usize {
+        self.moments.fetch_add(1, Ordering::SeqCst)
     }
 
     pub fn heard(&self) -> Vec<Heard> {
