@@ -24,6 +24,31 @@ fn a_first_step_from_creation_to_its_end() {
 }
 
 #[test]
+fn steps_are_listed_by_status() {
+    let home = Home::new();
+    let create = |more: &[&str]| home.ok(&[&["steps", "create"], more].concat()).trim().to_string();
+    let expired = create(&["--action", "ghost", "--expires-ms", "1500"]);
+    let cancelled = create(&["--action", "ghost"]);
+    home.ok(&["steps", "cancel", &cancelled]);
+    let failed = create(&["--action", "fail"]);
+    let listed = |more: &[&str]| -> Vec<String> {
+        let rows = home.json(&[&["steps", "list", "--all", "--json"], more].concat());
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_string()).collect()
+    };
+    let (expired, cancelled, failed) = (expired.as_str(), cancelled.as_str(), failed.as_str());
+    until("it expires", || {
+        home.ok(&["dispatch", "--once"]);
+        listed(&["--status", "EXPIRED"]) == [expired]
+    });
+    assert_eq!(listed(&["--status", "cancelled"]), [cancelled]);
+    assert_eq!(listed(&["--status", "ERROR"]), [failed]);
+    assert_eq!(listed(&["--status", "failed,Expired"]), [expired, failed]);
+    assert_eq!(listed(&["--status", "EXPIRED,CANCELLED", "--state", "cancelled"]), [expired, cancelled]);
+    assert_eq!(listed(&["--status", "PENDING,in_progress"]), [] as [&str; 0]);
+    home.ok(&["check"]);
+}
+
+#[test]
 fn early_return_takes_one_phase_a_tick_also_across_processes() {
     let home = Home::new();
     let file = home.dir.path().join("tree.json");
@@ -60,6 +85,8 @@ fn bad_input_is_answered_with_the_field_and_the_fix() {
     assert!(told.contains("`alfa` is not a dispatch group"), "{told}");
     let told = home.fails(3, &["steps", "list", "--state", "runing"]);
     assert!(told.contains("did you mean `running`?"), "{told}");
+    let told = home.fails(3, &["steps", "list", "--status", "done"]);
+    assert!(told.contains("--status: `done` is not a status; expected one of PENDING, QUEUED,"), "{told}");
     let told = home.fails(3, &["steps", "show", "42"]);
     assert!(told.contains("is not an id"), "{told}");
     let file = home.dir.path().join("bad.json");

@@ -28,12 +28,14 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
 
 pub fn render(page: &wire::StepPage, chosen: &Wanted) -> Markup {
     let state = chosen.state.as_deref().unwrap_or_default();
+    // A chip is a choice anew: beside a status that was asked for it would mostly find nothing.
+    let of = |state: Option<String>| Wanted { state, status: None, after: None, ..chosen.clone() };
     html! {
         h1 { "Steps" }
         nav.chips aria-label="State" {
-            (chip("all", &Wanted { state: None, after: None, ..chosen.clone() }, state.is_empty()))
+            (chip("all", &of(None), state.is_empty() && chosen.status.is_none()))
             @for one in StepState::ALL {
-                (chip(one.word(), &Wanted { state: Some(one.to_string()), after: None, ..chosen.clone() }, state == one.word()))
+                (chip(one.word(), &of(Some(one.to_string())), state == one.word()))
             }
         }
         @if page.steps.is_empty() {

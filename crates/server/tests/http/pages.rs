@@ -116,6 +116,12 @@ async fn steps_are_listed_and_shown_for_people() {
     assert!(
         list.text().contains("Older steps") && list.text().contains("state=pending&amp;limit=1&amp;after=")
     );
+    let list = place.get("/step-dispatcher/steps?status=pending&limit=1").await;
+    assert!(
+        list.text().contains("status=pending&amp;limit=1&amp;after="),
+        "the next page is of the same status"
+    );
+    assert!(list.text().contains("?state=failed&amp;limit=1\""), "a chip chooses anew: {}", list.text());
     let shown = place.get(&format!("/step-dispatcher/steps/{}", made[0])).await;
     assert!(shown.text().contains("no worker offers action `ghost` on queue `default`"), "{}", shown.text());
     place.get("/step-dispatcher/steps/00000000-0000-0000-0000-000000000001").await.refused(404, "not_found");
