@@ -17,6 +17,7 @@ mod steps;
 mod ticks;
 mod worker;
 
+pub use message_groups::Wanted as WantedGroups;
 pub use steps::Wanted;
 
 use crate::access::{Access, Routes, get, post};

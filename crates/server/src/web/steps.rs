@@ -1,5 +1,6 @@
 //! Steps as a list, newest first.
 
+use super::address::query;
 use super::layout::{Frame, page as framed, tone};
 use crate::answers;
 use crate::api::Wanted;
@@ -53,7 +54,7 @@ fn chip(word: &str, wanted: &Wanted, is_chosen: bool) -> Markup {
     html! { a.chip.(if is_chosen { "chosen" } else { "open" }) href=(address(wanted)) { (word.replace('_', " ")) } }
 }
 
-fn row(step: &wire::StepView) -> Markup {
+pub fn row(step: &wire::StepView) -> Markup {
     html! {
         li {
             a href={ "/step-dispatcher/steps/" (step.id) } {
@@ -68,23 +69,7 @@ fn row(step: &wire::StepView) -> Markup {
 
 /// The address of a list.
 fn address(wanted: &Wanted) -> String {
-    let mut text = String::from("/step-dispatcher/steps");
-    for (i, (name, value)) in wanted.pairs().into_iter().enumerate() {
-        text += if i == 0 { "?" } else { "&" };
-        text += name;
-        text.push('=');
-        value.bytes().for_each(|byte| escape(&mut text, byte));
-    }
-    text
-}
-
-fn escape(text: &mut String, byte: u8) {
-    match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b',' => {
-            text.push(char::from(byte))
-        }
-        _ => *text += &format!("%{byte:02X}"),
-    }
+    query("/step-dispatcher/steps", &wanted.pairs())
 }
 
 #[cfg(test)]
