@@ -14,6 +14,7 @@ mod pool;
 mod report;
 mod session;
 mod state;
+mod status;
 mod step;
 mod time;
 
@@ -35,5 +36,6 @@ pub use pool::{Pool, PoolUse, Rate};
 pub use report::{Claim, Failure, LogLine, NotBegun, Outcome, Progress, Report};
 pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
+pub use status::Status;
 pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};
 pub use time::Timestamp;

@@ -9,8 +9,8 @@ pub use pool::{POOL_IN_USE, pool, pool_view};
 
 use engine::{Created, Operated, Secret, Why};
 use model::{
-    Block, Breaker, Counts, Delivery, DispatchGroup, DispatchMode, Fault, GroupStatus, Key, LogLine, Reason,
-    State, Step, StepId, Timestamp, limits,
+    Block, Breaker, Counts, Delivery, DispatchGroup, DispatchMode, Fault, GroupStatus, Key, LogLine, State,
+    Status, StepId, Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         block_cleared_at: maybe(detail.block_cleared_at),
         block_cleared_by: detail.block_cleared_by,
         block_cleared_why: detail.block_cleared_why,
-        status: status(step).into(),
+        status: Status::of(step.state, step.reason).to_string(),
         host: step.host.as_ref().map(|h| h.to_string()),
         session: step.session.map(|s| s.to_string()),
         tick_id: step.tick,
@@ -93,19 +93,6 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         completed_at: maybe(step.completed_at),
         duration_ms: ran.map(|span| millis(span.as_micros() as u64)),
         version: step.version,
-    }
-}
-
-/// The state in the words of a dispatch job.
-fn status(step: &Step) -> &'static str {
-    match step.state {
-        State::NotRunnable | State::Pending | State::Polling => "PENDING",
-        State::Dispatched => "QUEUED",
-        State::Running => "PROCESSING",
-        State::Completed | State::Skipped => "COMPLETED",
-        State::Failed | State::Stopped | State::TimedOut => "ERROR",
-        State::Cancelled if step.reason == Some(Reason::Expired) => "EXPIRED",
-        State::Cancelled | State::Superseded => "CANCELLED",
     }
 }
 

@@ -297,6 +297,9 @@ pub struct List {
     /// Only these states, separated by commas
     #[arg(long, value_delimiter = ',')]
     pub state: Vec<String>,
+    /// Only these statuses, as PENDING, QUEUED, PROCESSING, COMPLETED, ERROR, CANCELLED, EXPIRED
+    #[arg(long, value_delimiter = ',')]
+    pub status: Vec<String>,
     #[arg(long)]
     pub action: Option<String>,
     #[arg(long)]

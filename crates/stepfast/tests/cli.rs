@@ -24,6 +24,31 @@ fn a_first_step_from_creation_to_its_end() {
 }
 
 #[test]
+fn steps_are_listed_by_status() {
+    let home = Home::new();
+    let create = |more: &[&str]| home.ok(&[&["steps", "create"], more].concat()).trim().to_string();
+    let expired = create(&["--action", "ghost", "--expires-ms", "1500"]);
+    let cancelled = create(&["--action", "ghost"]);
+    home.ok(&["steps", "cancel", &cancelled]);
+    let failed = create(&["--action", "fail"]);
+    let listed = |more: &[&str]| -> Vec<String> {
+        let rows = home.json(&[&["steps", "list", "--all", "--json"], more].concat());
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_string()).collect()
+    };
+    let (expired, cancelled, failed) = (expired.as_str(), cancelled.as_str(), failed.as_str());
+    until("it expires", || {
+        home.ok(&["dispatch", "--once"]);
+        listed(&["--status", "EXPIRED"]) == [expired]
+    });
+    assert_eq!(listed(&["--status", "cancelled"]), [cancelled]);
+    assert_eq!(listed(&["--status", "ERROR"]), [failed]);
+    assert_eq!(listed(&["--status", "failed,Expired"]), [expired, failed]);
+    assert_eq!(listed(&["--status", "EXPIRED,CANCELLED", "--state", "cancelled"]), [expired, cancelled]);
+    assert_eq!(listed(&["--status", "PENDING,in_progress"]), [] as [&str; 0]);
+    home.ok(&["check"]);
+}
+
+#[test]
 fn early_return_takes_one_phase_a_tick_also_across_processes() {
     let home = Home::new();
     let file = home.dir.path().join("tree.json");
@@ -60,6 +85,8 @@ fn bad_input_is_answered_with_the_field_and_the_fix() {
     assert!(told.contains("`alfa` is not a dispatch group"), "{told}");
     let told = home.fails(3, &["steps", "list", "--state", "runing"]);
     assert!(told.contains("did you mean `running`?"), "{told}");
+    let told = home.fails(3, &["steps", "list", "--status", "done"]);
+    assert!(told.contains("--status: `done` is not a status; expected one of PENDING, QUEUED,"), "{told}");
     let told = home.fails(3, &["steps", "show", "42"]);
     assert!(told.contains("is not an id"), "{told}");
     let file = home.dir.path().join("bad.json");
@@ -197,5 +224,96 @@ fn steps_under_a_key_are_made_once_with_a_server_and_without() {
     assert_ne!(alone, served, "the keys of a server are of its route");
     assert_eq!(home.states().len(), 2);
     server.stop();
+    home.ok(&["check"]);
+}
+
+/// Steps of a message group, one behind the other.
+fn line_up(home: &Home, group: &str, actions: &[&str]) -> Vec<String> {
+    let ordered = ["--message-group", group, "--mode", "block_on_error"];
+    let create = |action: &&str| home.ok(&[&["steps", "create", "--action", action], &ordered[..]].concat());
+    actions.iter().map(create).map(|id| id.trim().to_string()).collect()
+}
+
+fn message_groups(home: &Home, more: &[&str]) -> Vec<serde_json::Value> {
+    home.json(&[&["message-groups"], more, &["--json"]].concat())
+}
+
+#[test]
+fn message_groups_that_are_blocked_are_listed_shown_and_let_go() {
+    let home = Home::new();
+    let verbs = ["ignore", "requeue", "skip-head", "unblock"];
+    let made = verbs.map(|verb| line_up(&home, verb, &["fail", "noop"]));
+    home.ok(&["dispatch", "--once"]);
+    let list = home.ok(&["message-groups", "list"]);
+    assert_eq!(list.matches(" blocked ").count(), 4, "{list}");
+    assert!(list.contains(&format!("step {} failed", made[0][0])), "{list}");
+    let first = home.run(&["message-groups", "list", "--limit", "1", "--json"]);
+    assert!(common::text(&first.stderr).contains("there are more; see --after ignore"));
+    assert_eq!(message_groups(&home, &["list", "--after", "ignore"]).len(), 3);
+    for (verb, line) in verbs.iter().zip(&made) {
+        let (failed, next) = (&line[0], &line[1]);
+        let shown = home.ok(&["message-groups", "show", verb]);
+        assert!(
+            shown.starts_with(&format!("{verb} is blocked; 1 step(s) in line\n  step {failed} failed")),
+            "{shown}"
+        );
+        assert!(shown.contains(next), "{shown}");
+        let would = home.ok(&["message-groups", verb, verb, "--dry-run"]);
+        assert!(would.starts_with(&format!("message group {verb}: would {verb}\n")), "{would}");
+        let before = &message_groups(&home, &["show", verb])[0];
+        assert_eq!(
+            (&before["state"], &before["holds"][0]["blocked_by"]),
+            (&json!("blocked"), &json!(failed))
+        );
+        let done = &message_groups(&home, &[verb, verb, "--by", "anna", "--why", "known"])[0];
+        let replaced = done["replaced"][0]["step_id"].as_str();
+        let let_go = if *verb == "requeue" { replaced } else { done["forgiven"][0].as_str() };
+        assert_eq!((done["verb"].as_str(), let_go), (Some(*verb), Some(failed.as_str())));
+    }
+    home.ok(&["dispatch", "--once"]);
+    let left = message_groups(&home, &["list"]);
+    assert_eq!(
+        (left.len(), &left[0]["message_group"]),
+        (1, &json!("requeue")),
+        "what was made anew failed anew"
+    );
+    assert_eq!(left[0]["head"], json!(made[1][1]));
+    let ignored = &home.json(&["steps", "show", &made[0][0], "--json"])[0];
+    assert_eq!((&ignored["state"], &ignored["block_cleared_by"]), (&json!("failed"), &json!("anna")));
+    home.ok(&["check"]);
+}
+
+#[test]
+fn a_message_group_is_paused_resumed_and_cancelled_with_a_server_and_without() {
+    let home = Home::new();
+    let check = |group: &str| {
+        let told = home.ok(&["message-groups", "pause", group, "--by", "anna", "--why", "audit"]);
+        assert_eq!(told, format!("message group {group}: pause\n"));
+        let again = home.fails(3, &["message-groups", "pause", group]);
+        assert!(again.contains(&format!("message group `{group}`: it is paused already")), "{again}");
+        let made = line_up(&home, group, &["echo", "echo", "echo"]);
+        let shown = home.ok(&["message-groups", "show", group]);
+        let head = format!("{group} is paused; 3 step(s) in line\n  paused by anna (audit)\n");
+        assert!(shown.starts_with(&head), "{shown}");
+        let why = home.ok(&["steps", "show", &made[0]]);
+        assert!(why.contains(&format!("its message group `{group}` was paused by anna (audit)")), "{why}");
+        let skipped = home.ok(&["message-groups", "skip-head", group]);
+        assert_eq!(skipped, format!("message group {group}: skip-head\n  step {} -> skipped\n", made[0]));
+        let would = home.ok(&["message-groups", "cancel", group, "--dry-run"]);
+        assert_eq!(would.matches(" -> cancelled").count(), 2, "{would}");
+        home.ok(&["message-groups", "cancel", group]);
+        home.ok(&["message-groups", "resume", group]);
+        home.fails(3, &["message-groups", "resume", group]);
+        let idle = home.fails(3, &["message-groups", "show", group]);
+        assert!(idle.contains("has nothing to do and is not held back"), "{idle}");
+    };
+    check("alone");
+    let server = home.serve(&["--workers", "0"]);
+    check("served/7");
+    assert_eq!(message_groups(&home, &["list"]).len(), 0);
+    server.stop();
+    let ends = ["skipped", "cancelled", "cancelled"];
+    assert_eq!(home.states(), [ends, ends].concat());
+    home.fails(2, &["message-groups", "explode", "alone"]);
     home.ok(&["check"]);
 }

@@ -62,6 +62,11 @@ pub fn in_flight(sql: &dyn Sql) -> Result<HashMap<Name, StepId>> {
     Ok(found.into_iter().collect())
 }
 
+fn mode(sql: &dyn Sql, id: StepId) -> Result<Option<DispatchMode>> {
+    let word = sql.first("select mode from steps where id = $1", params![id], |row| row.get(0))?;
+    Ok(word.and_then(|word: Option<String>| word?.parse().ok()))
+}
+
 /// What stands before a step in its message group.
 pub fn ahead(sql: &dyn Sql, step: &Step, in_flight: &HashMap<Name, StepId>) -> Result<Option<Ahead>> {
     let Some(member) = step.line() else { return Ok(None) };
@@ -104,6 +109,8 @@ pub struct MessageGroup {
     /// Whoever has the group or comes next.
     pub head: Option<StepId>,
     pub in_flight: bool,
+    /// Of the head; each step has its own.
+    pub mode: Option<DispatchMode>,
     pub holds: Vec<GroupHold>,
 }
 
@@ -158,12 +165,14 @@ impl Browse {
             None => line(sql, &home, name, false, 1)?.first().map(|step| step.id),
         };
         let idle = first.is_none() && holds.is_empty();
+        let mode = first.map(|id| mode(sql, id)).transpose()?.flatten();
         let group = || MessageGroup {
             name: name.clone(),
             home,
             waiting,
             head: first,
             in_flight: flies.is_some(),
+            mode,
             holds,
         };
         Ok((!idle).then(group))

@@ -104,8 +104,11 @@ impl<'a> Plan<'a> {
 
     fn put_steps(&mut self, batch: &'a Batch) {
         let (mut new, mut end, mut park, mut parked, mut whole) = (vec![], vec![], vec![], vec![], vec![]);
+        let (mut new_in_flight, mut in_flight) = (vec![], vec![]);
         for write in &batch.steps {
             match (write.expected, write.narrow()) {
+                (None, _) if write.step.is_held() => new_in_flight.push(new_step(write)),
+                (Some(expected), None) if write.step.is_held() => in_flight.push(whole_step(write, expected)),
                 (None, _) => new.push(new_step(write)),
                 (Some(expected), Some(Narrow::End)) => end.push(end_step(write, expected)),
                 (Some(expected), Some(Narrow::Park)) => park.push(park_step(write, expected)),
@@ -118,6 +121,9 @@ impl<'a> Plan<'a> {
         self.put(sql::PARK_STEP, true, park);
         self.put(sql::END_PARKED, true, parked);
         self.put(sql::WRITE_STEP, true, whole);
+        // One of a message group may take the place of another in the same turn: whoever leaves goes first.
+        self.put(sql::INSERT_STEP, true, new_in_flight);
+        self.put(sql::WRITE_STEP, true, in_flight);
     }
 
     fn put_sweeps(&mut self, batch: &'a Batch) {

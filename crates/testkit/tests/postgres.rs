@@ -4,6 +4,7 @@ mod differential;
 mod enqueue;
 mod executions_in;
 mod lines;
+mod queues;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

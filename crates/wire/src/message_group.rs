@@ -14,6 +14,10 @@ pub struct MessageGroupView {
     pub waiting: usize,
     /// The step that a worker has, or that waits for another try.
     pub head: Option<String>,
+    /// Whether a worker has the head.
+    pub in_flight: bool,
+    /// The mode of the head; each step has its own.
+    pub mode: Option<String>,
     pub holds: Vec<HoldView>,
 }
 

@@ -1,5 +1,6 @@
 //! Housekeeping within a turn: lapsed sessions, old claims, leases, the watch over groups, and recovery.
 
+use super::expire::Expiry;
 use super::node::{Node, Turn};
 use super::owed::Word;
 use super::refill::Sources;
@@ -183,7 +184,7 @@ impl Node {
         self.alerted = found.alerted.iter().cloned().collect();
         let until = self.board.now + limits::SESSION_LEASE;
         self.sessions.leave_behind(&found.left, until);
-        self.expires_next = self.board.now;
+        self.expiry = Expiry::from(self.board.now);
         found.holds.iter().for_each(|hold| self.board.load_hold(hold));
         let (known, slots) = (std::mem::take(&mut found.pools), std::mem::take(&mut found.slots));
         let posts = std::mem::take(&mut found.posts);

@@ -3,6 +3,7 @@
 use super::act::Acts;
 use super::attempts::Deliveries;
 use super::claims::ClaimBook;
+use super::expire::Expiry;
 use super::outbox::Outbox;
 use super::owed::Owed;
 use super::peers::Peers;
@@ -111,8 +112,7 @@ pub struct Node {
     pub(super) renewed_at: Timestamp,
     pub(super) watched_at: Timestamp,
     pub(super) forgot_at: Timestamp,
-    /// When the first step that waits may be over.
-    pub(super) expires_next: Timestamp,
+    pub(super) expiry: Expiry,
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
     pub(super) alerted: BTreeSet<DispatchGroup>,
     outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
@@ -214,7 +214,7 @@ impl Node {
             renewed_at: now,
             watched_at: now,
             forgot_at: now,
-            expires_next: now,
+            expiry: Expiry::from(now),
             last_end: config.owned.iter().map(|g| (g.clone(), now)).collect(),
             alerted: Default::default(),
             outstanding: VecDeque::new(),
@@ -299,7 +299,7 @@ impl Node {
             self.peers.next_look(now),
             self.breaker.until.filter(|_| self.breaker.off),
             self.next_pool(now),
-            Some(self.expires_next),
+            Some(self.expiry.next),
             self.outbox.next_look(),
         ];
         let next = at

@@ -16,8 +16,8 @@ use std::sync::Arc;
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
-    after: Option<String>,
-    limit: Option<usize>,
+    pub after: Option<String>,
+    pub limit: Option<usize>,
 }
 
 pub async fn list(

@@ -20,6 +20,7 @@ mod ticks;
 mod worker;
 
 pub use dispatch::{Processed, Processing};
+pub use message_groups::Wanted as WantedGroups;
 pub use router::{Routing, serve as serve_router};
 pub use steps::Wanted;
 

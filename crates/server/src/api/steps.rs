@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use engine::EngineError;
-use model::NewStep;
+use model::{NewStep, Status};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -44,6 +44,7 @@ pub async fn create(
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     pub state: Option<String>,
+    pub status: Option<String>,
     pub action: Option<String>,
     pub queue: Option<String>,
     pub dispatch_group: Option<String>,
@@ -60,6 +61,7 @@ impl Wanted {
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let all = [
             ("state", self.state.clone()),
+            ("status", self.status.clone()),
             ("action", self.action.clone()),
             ("queue", self.queue.clone()),
             ("dispatch_group", self.dispatch_group.clone()),
@@ -74,9 +76,9 @@ impl Wanted {
     }
 
     pub fn filter(self) -> Result<Filter, ApiError> {
-        let states = self.state.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty());
         Ok(Filter {
-            states: states.map(|word| read("state", word)).collect::<Result<_, _>>()?,
+            states: words(&self.state).map(|word| read("state", word)).collect::<Result<_, _>>()?,
+            statuses: words(&self.status).map(status).collect::<Result<_, _>>()?,
             action: self.action,
             queue: self.queue,
             dispatch_group: self.dispatch_group,
@@ -89,6 +91,14 @@ impl Wanted {
             limit: page_size(self.limit)?,
         })
     }
+}
+
+fn words(listed: &Option<String>) -> impl Iterator<Item = &str> {
+    listed.as_deref().unwrap_or_default().split(',').filter(|word| !word.is_empty())
+}
+
+fn status(word: &str) -> Result<Status, ApiError> {
+    Status::read(word).map_err(|problem| ApiError::BadRequest(format!("status: {problem}")))
 }
 
 fn read<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, ApiError> {

@@ -18,6 +18,8 @@ pub fn message_group_view(group: &MessageGroup) -> wire::MessageGroupView {
         state: state.into(),
         waiting: group.waiting,
         head: group.head.map(|id| id.to_string()),
+        in_flight: group.in_flight,
+        mode: group.mode.map(|mode| mode.to_string()),
         holds: group.holds.iter().map(hold_view).collect(),
     }
 }

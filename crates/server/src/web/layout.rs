@@ -41,6 +41,7 @@ pub fn page(frame: Frame, body: Markup) -> Markup {
                     span { "Served by " (frame.host) }
                     nav {
                         a href="/step-dispatcher/steps" { "Steps" }
+                        a href="/message-groups" { "Message groups" }
                         a href="/v1/ticks" { "Ticks" }
                         a href="/v1/nodes" { "Nodes" }
                         a href="/v1/alerts" { "Alerts" }

@@ -1,7 +1,10 @@
 //! The pages for people: one file per page, rendered here, with one script that keeps the figures live.
 
+mod address;
 mod assets;
 mod layout;
+mod message_group;
+mod message_groups;
 mod sign_in;
 mod step;
 mod step_dispatcher;
@@ -21,6 +24,8 @@ pub fn routes() -> Routes {
         .at("/step-dispatcher/toggle", [post(Operate, step_dispatcher::toggle)])
         .at("/step-dispatcher/steps", [get(View, steps::page)])
         .at("/step-dispatcher/steps/{id}", [get(View, step::page)])
+        .at("/message-groups", [get(View, message_groups::page)])
+        .at("/message-groups/{name}", [get(View, message_group::page)])
         .at("/sign-in", [get(Access::Open, sign_in::page), form(Access::Open, sign_in::enter)])
         .at("/sign-out", [form(View, sign_in::leave)])
         .at("/assets/{name}", [get(Access::Open, assets::file)])

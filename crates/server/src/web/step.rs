@@ -1,5 +1,6 @@
 //! One step: what it is, why it is not moving, and what happened to it.
 
+use super::address::message_group;
 use super::layout::{Frame, page as framed, tone};
 use crate::app::App;
 use crate::error::ApiError;
@@ -83,6 +84,9 @@ fn facts(step: &StepView) -> Markup {
     html! {
         dl.facts {
             @for (name, value) in rows { div { dt { (name) } dd { (value) } } }
+            @if let Some(group) = &step.message_group {
+                div { dt { "Message group" } dd { a href=(message_group(group)) { (group) } ", " (step.mode.replace('_', " ")) } }
+            }
             @if let Some(parent) = &step.parent_step_id { (link("Parent", parent)) }
             @if let Some(by) = &step.superseded_by { (link("Superseded by", by)) }
             @if let Some(block) = &step.block_id {

@@ -1,5 +1,6 @@
 //! Steps as a list, newest first.
 
+use super::address::query;
 use super::layout::{Frame, page as framed, tone};
 use crate::answers;
 use crate::api::Wanted;
@@ -28,12 +29,14 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
 
 pub fn render(page: &wire::StepPage, chosen: &Wanted) -> Markup {
     let state = chosen.state.as_deref().unwrap_or_default();
+    // A chip is a choice anew: beside a status that was asked for it would mostly find nothing.
+    let of = |state: Option<String>| Wanted { state, status: None, after: None, ..chosen.clone() };
     html! {
         h1 { "Steps" }
         nav.chips aria-label="State" {
-            (chip("all", &Wanted { state: None, after: None, ..chosen.clone() }, state.is_empty()))
+            (chip("all", &of(None), state.is_empty() && chosen.status.is_none()))
             @for one in StepState::ALL {
-                (chip(one.word(), &Wanted { state: Some(one.to_string()), after: None, ..chosen.clone() }, state == one.word()))
+                (chip(one.word(), &of(Some(one.to_string())), state == one.word()))
             }
         }
         @if page.steps.is_empty() {
@@ -51,7 +54,7 @@ fn chip(word: &str, wanted: &Wanted, is_chosen: bool) -> Markup {
     html! { a.chip.(if is_chosen { "chosen" } else { "open" }) href=(address(wanted)) { (word.replace('_', " ")) } }
 }
 
-fn row(step: &wire::StepView) -> Markup {
+pub fn row(step: &wire::StepView) -> Markup {
     html! {
         li {
             a href={ "/step-dispatcher/steps/" (step.id) } {
@@ -66,23 +69,7 @@ fn row(step: &wire::StepView) -> Markup {
 
 /// The address of a list.
 fn address(wanted: &Wanted) -> String {
-    let mut text = String::from("/step-dispatcher/steps");
-    for (i, (name, value)) in wanted.pairs().into_iter().enumerate() {
-        text += if i == 0 { "?" } else { "&" };
-        text += name;
-        text.push('=');
-        value.bytes().for_each(|byte| escape(&mut text, byte));
-    }
-    text
-}
-
-fn escape(text: &mut String, byte: u8) {
-    match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b',' => {
-            text.push(char::from(byte))
-        }
-        _ => *text += &format!("%{byte:02X}"),
-    }
+    query("/step-dispatcher/steps", &wanted.pairs())
 }
 
 #[cfg(test)]

@@ -57,6 +57,8 @@ const EXPECTED: &str = "
     POST /step-dispatcher/toggle     operate
     GET  /step-dispatcher/steps      view
     GET  /step-dispatcher/steps/{id} view
+    GET  /message-groups             view
+    GET  /message-groups/{name}      view
     GET  /sign-in                    open
     POST /sign-in                    open
     POST /sign-out                   view

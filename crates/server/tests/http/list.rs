@@ -1,5 +1,6 @@
 use crate::place::Place;
 use serde_json::Value;
+use store::{Clock, SystemClock};
 
 fn keys(page: &Value) -> Vec<&str> {
     page["steps"].as_array().unwrap().iter().map(|s| s["step_key"].as_str().unwrap()).collect()
@@ -64,6 +65,53 @@ async fn filters_narrow_the_list() {
     place.close().await;
 }
 
+/// One step of each end that a person can bring about, one that expired and one that waits, each with its end as its key.
+async fn one_of_each(place: &Place) {
+    for verb in ["complete", "skip", "fail", "stop", "cancel"] {
+        let made = place.create(&format!(r#"[{{"action": "ghost", "step_key": "{verb}"}}]"#)).await;
+        place.post(&format!("/v1/steps/{}/{verb}", made[0]), "{}").await.ok();
+    }
+    let made = place.create(r#"[{"action": "ghost", "step_key": "again"}]"#).await;
+    for verb in ["fail", "retry"] {
+        place.post(&format!("/v1/steps/{}/{verb}", made[0]), "{}").await.ok();
+    }
+    let soon = SystemClock::default().now().0 + 1_000_000;
+    let expires = format!(r#"[{{"action": "ghost", "step_key": "expired", "expires_at": {soon}}}]"#);
+    let expired = place.create(&expires).await;
+    place.until_state(&expired[0], "cancelled").await;
+}
+
+#[tokio::test]
+async fn a_status_is_asked_for_as_it_is_told() {
+    let place = Place::open();
+    one_of_each(&place).await;
+    let listed = async |query: &str| {
+        let page = place.get(&format!("/v1/steps?{query}")).await.ok();
+        keys(&page).join(" ")
+    };
+    assert_eq!(listed("status=PENDING").await, "again", "what took the place of another");
+    assert_eq!(listed("status=QUEUED,PROCESSING").await, "");
+    assert_eq!(listed("status=COMPLETED").await, "skip complete");
+    assert_eq!(listed("status=ERROR").await, "stop fail");
+    assert_eq!(listed("status=CANCELLED").await, "again cancel");
+    assert_eq!(listed("status=EXPIRED").await, "expired");
+    assert_eq!(listed("status=cancelled,expired").await, "expired again cancel");
+    assert_eq!(listed("status=failed").await, "stop fail");
+    assert_eq!(listed("status=in_progress").await, "");
+    assert_eq!(listed("status=cancelled&state=cancelled").await, "cancel", "both narrow the list");
+    assert_eq!(listed("status=ERROR&state=cancelled").await, "");
+    let all = place.get("/v1/steps").await.ok();
+    let mut seen = 0;
+    for status in model::Status::ALL {
+        let page = place.get(&format!("/v1/steps?status={status}")).await.ok();
+        let steps = page["steps"].as_array().unwrap();
+        assert!(steps.iter().all(|step| step["status"] == status.word()), "{page}");
+        seen += steps.len();
+    }
+    assert_eq!(seen, all["steps"].as_array().unwrap().len(), "every step has one status");
+    place.close().await;
+}
+
 #[tokio::test]
 async fn what_is_not_understood_is_refused_with_what_is() {
     let place = Place::open();
@@ -71,9 +119,17 @@ async fn what_is_not_understood_is_refused_with_what_is() {
         let problem = place.get(&format!("/v1/steps?{query}")).await.refused(400, "invalid_request");
         problem["detail"].as_str().unwrap().to_string()
     };
-    assert!(told("colour=red").await.contains("unknown field `colour`, expected one of `state`, `action`"));
+    assert!(
+        told("colour=red")
+            .await
+            .contains("unknown field `colour`, expected one of `state`, `status`, `action`")
+    );
     assert!(
         told("state=runing").await.contains("expected one of not_runnable, pending, dispatched, running")
+    );
+    assert_eq!(
+        told("status=ERROR,done").await,
+        "status: `done` is not a status; expected one of PENDING, QUEUED, PROCESSING, COMPLETED, ERROR, CANCELLED, EXPIRED"
     );
     assert!(told("limit=0").await.contains("not between 1 and 1000"));
     assert!(told("limit=many").await.contains("limit"));

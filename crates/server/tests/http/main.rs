@@ -11,6 +11,7 @@ mod guard;
 mod health;
 mod keys;
 mod list;
+mod message_groups;
 mod operate;
 mod page_in_a_real_browser;
 mod pages;

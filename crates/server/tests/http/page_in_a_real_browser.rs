@@ -162,9 +162,10 @@ async fn the_figures_live() {
     place.close().await;
 }
 
-/// The page with one script more, that clicks the switch.
+/// The page with one script more, that clicks.
 async fn clicking(request: Request, next: Next) -> Response {
-    let is_page = request.uri().path() == "/step-dispatcher";
+    let path = request.uri().path();
+    let is_page = path == "/step-dispatcher" || path.starts_with("/message-groups/");
     let (mut parts, body) = next.run(request).await.into_parts();
     if !is_page {
         return Response::from_parts(parts, body);
@@ -197,5 +198,38 @@ async fn the_switch_turns_dispatch_off() {
         (&audit["audit"][0]["who"], &audit["audit"][0]["verb"]),
         (&"dashboard".into(), &"breaker off".into())
     );
+    place.close().await;
+}
+
+const IGNORE: &str = "addEventListener('load', () => setTimeout(() => {
+    const verb = document.querySelector('[data-verb=ignore]');
+    if (verb === null) return;
+    document.getElementById('why').value = 'seen to';
+    verb.click();
+    new MutationObserver((_, seen) => { seen.disconnect(); setTimeout(() => document.getElementById('do').click(), 100); })
+        .observe(document.getElementById('sure'), { attributeFilter: ['hidden'] });
+}, 500));";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blocked_message_group_is_let_go() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let made = place
+        .create(
+            r#"[{"action": "fail", "message_group": "a/7", "mode": "block_on_error"},
+                {"action": "ghost", "message_group": "a/7", "mode": "block_on_error"}]"#,
+        )
+        .await;
+    place.until("/v1/message-groups/a%2F7", |group| group["state"] == "blocked").await;
+    let script = get(async || ([(header::CONTENT_TYPE, "text/javascript")], IGNORE));
+    let address = serve(place.router.clone().route("/click.js", script).layer(from_fn(clicking))).await;
+    let seen = browse(&format!("http://{address}/message-groups/a%2F7")).await;
+    seen.is_quiet().has(">waiting</span>").has("data-verb=\"skip-head\"");
+    assert!(!seen.dom.contains("data-verb=\"ignore\""), "{}", seen.dom);
+    let audit = &place.get("/v1/audit").await.ok()["audit"];
+    let told = ["who", "verb", "target", "why"].map(|field| audit[0][field].as_str().unwrap().to_string());
+    assert_eq!(told, ["dashboard", "ignore", "message group a/7", "seen to"]);
+    assert_eq!(audit.as_array().unwrap().len(), 1, "what was only tried is on no record");
+    assert_eq!(place.step(&made[0]).await["block_cleared_by"], "dashboard");
     place.close().await;
 }

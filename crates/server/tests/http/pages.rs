@@ -1,4 +1,6 @@
 use crate::place::{Place, endless};
+use axum::body::Body;
+use axum::http::Request;
 use std::time::Duration;
 use worker::{Claim, Outcome};
 
@@ -84,7 +86,8 @@ async fn text_from_outside_is_never_markup() {
     let made = place
         .create(&format!(
             r#"[{{"action": "{PLANTED}", "label": "{PLANTED}"}},
-                {{"action": "fail", "label": "{PLANTED}", "step_key": "{PLANTED}", "arguments": {{"message": "{PLANTED}"}}}}]"#
+                {{"action": "fail", "label": "{PLANTED}", "step_key": "{PLANTED}", "arguments": {{"message": "{PLANTED}"}}}},
+                {{"action": "ghost", "message_group": "{PLANTED}", "mode": "block_on_error"}}]"#
         ))
         .await;
     place.until_state(&made[0], "running").await;
@@ -93,8 +96,13 @@ async fn text_from_outside_is_never_markup() {
         .post("/v1/breaker", format!(r#"{{"off": true, "why": "{PLANTED}", "by": "{PLANTED}"}}"#))
         .await
         .ok();
-    let steps = [0, 1].map(|i| format!("/step-dispatcher/steps/{}", made[i]));
-    for path in ["/step-dispatcher", "/step-dispatcher/steps", &steps[0], &steps[1]] {
+    let steps = [0, 1, 2].map(|i| format!("/step-dispatcher/steps/{}", made[i]));
+    let name = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%3Cimg%20src%3Dx%20onerror%3Dalert(2)%3E%22%27%26";
+    let pause = format!(r#"{{"why": "{PLANTED}", "by": "{PLANTED}"}}"#);
+    place.post(&format!("/v1/message-groups/{name}/pause"), pause).await.ok();
+    let group = format!("/message-groups/{name}");
+    let paths = ["/step-dispatcher", "/step-dispatcher/steps", "/message-groups"];
+    for path in paths.into_iter().chain(steps.iter().map(String::as_str)).chain([group.as_str()]) {
         let html = place.get(path).await;
         assert_eq!(html.status, 200);
         assert!(html.text().contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path} does not show it");
@@ -116,6 +124,12 @@ async fn steps_are_listed_and_shown_for_people() {
     assert!(
         list.text().contains("Older steps") && list.text().contains("state=pending&amp;limit=1&amp;after=")
     );
+    let list = place.get("/step-dispatcher/steps?status=pending&limit=1").await;
+    assert!(
+        list.text().contains("status=pending&amp;limit=1&amp;after="),
+        "the next page is of the same status"
+    );
+    assert!(list.text().contains("?state=failed&amp;limit=1\""), "a chip chooses anew: {}", list.text());
     let shown = place.get(&format!("/step-dispatcher/steps/{}", made[0])).await;
     assert!(shown.text().contains("no worker offers action `ghost` on queue `default`"), "{}", shown.text());
     place.get("/step-dispatcher/steps/00000000-0000-0000-0000-000000000001").await.refused(404, "not_found");
@@ -123,10 +137,80 @@ async fn steps_are_listed_and_shown_for_people() {
 }
 
 #[tokio::test]
+async fn message_groups_are_listed_and_shown_for_people() {
+    let mut place = Place::open();
+    let nothing = place.get("/message-groups").await;
+    assert!(nothing.text().contains("No message group has anything to do, and none is held back."));
+    place.work(|_| {}).await;
+    let made = place
+        .create(
+            r#"[{"action": "fail", "message_group": "a/7", "mode": "block_on_error"},
+                {"action": "noop", "message_group": "a/7", "mode": "block_on_error", "label": "behind it"},
+                {"action": "ghost", "message_group": "b", "mode": "next_on_error"}]"#,
+        )
+        .await;
+    place.until("/v1/message-groups/a%2F7", |group| group["state"] == "blocked").await;
+    let pause = r#"{"why": "stock is counted", "by": "anna"}"#;
+    place.post("/v1/message-groups/b/pause", pause).await.ok();
+    let list = place.get("/message-groups").await;
+    let blocked = format!("by step {}, which failed: job failed", made[0]);
+    let first = "1 in line · none in flight · block on error · ";
+    for text in
+        [first, &blocked, "href=\"/message-groups/a%2F7\"", "UTC by anna: stock is counted", "next on error"]
+    {
+        assert!(list.text().contains(text), "{text} is not in {}", list.text());
+    }
+    let page = place.get("/message-groups?limit=1").await;
+    assert!(page.text().contains("href=\"/message-groups?after=a%2F7&amp;limit=1\""), "{}", page.text());
+    let shown = place.get("/message-groups/a%2F7").await;
+    let step = |i: usize| format!("href=\"/step-dispatcher/steps/{}\"", made[i]);
+    for text in [&blocked, "behind it", &step(0), &step(1), "data-at=\"/v1/message-groups/a%2F7\""] {
+        assert!(shown.text().contains(text), "{text} is not in {}", shown.text());
+    }
+    let back = place.get(&format!("/step-dispatcher/steps/{}", made[1])).await;
+    assert!(back.text().contains("href=\"/message-groups/a%2F7\""), "{}", back.text());
+    place.close().await;
+}
+
+/// The verbs that a page offers.
+fn verbs(html: &str) -> Vec<&str> {
+    html.split("data-verb=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[tokio::test]
+async fn a_message_group_offers_what_can_be_done_to_whoever_may_do_it() {
+    let mut place = Place::open();
+    let page = place.get("/message-groups/a").await;
+    assert!(page.status.is_success() && page.text().contains("idle"), "one may come and go at any time");
+    assert_eq!(verbs(page.text()), ["pause"]);
+    place.create(r#"[{"action": "ghost", "message_group": "a", "mode": "block_on_error"}]"#).await;
+    assert_eq!(verbs(place.get("/message-groups/a").await.text()), ["pause", "skip-head", "cancel"]);
+    place.post("/v1/message-groups/a/pause", "{}").await.ok();
+    assert_eq!(verbs(place.get("/message-groups/a").await.text()), ["resume", "skip-head", "cancel"]);
+    place.work(|_| {}).await;
+    place.create(r#"[{"action": "fail", "message_group": "b", "mode": "block_on_error"}]"#).await;
+    place.until("/v1/message-groups/b", |group| group["state"] == "blocked").await;
+    let blocked = ["pause", "skip-head", "requeue", "ignore", "cancel"];
+    assert_eq!(verbs(place.get("/message-groups/b").await.text()), blocked);
+    place.post("/v1/message-groups/b/pause", "{}").await.ok();
+    let both = ["resume", "skip-head", "requeue", "ignore", "cancel", "unblock"];
+    assert_eq!(verbs(place.get("/message-groups/b").await.text()), both);
+    for (role, sees) in [("viewer", &[] as &[&str]), ("operator", &both)] {
+        let (key, _) = place.key(role).await;
+        let request = Request::get("/message-groups/b").header("host", "localhost:7837");
+        let request = request.header("authorization", format!("Bearer {key}")).body(Body::empty()).unwrap();
+        let page = place.send(request).await;
+        assert_eq!(verbs(page.text()), sees, "{role}");
+        assert_eq!(page.text().contains("message-group.js"), !sees.is_empty(), "{role}");
+    }
+    place.close().await;
+}
+
+#[tokio::test]
 async fn a_page_has_no_script_or_style_of_its_own() {
     let place = Place::open();
-    place.create(r#"[{"action": "ghost"}]"#).await;
-    for path in ["/step-dispatcher", "/step-dispatcher/steps"] {
+    place.create(r#"[{"action": "ghost", "message_group": "a", "mode": "block_on_error"}]"#).await;
+    for path in ["/step-dispatcher", "/step-dispatcher/steps", "/message-groups", "/message-groups/a"] {
         let html = place.get(path).await;
         assert!(
             !html.text().contains("style=")
@@ -135,9 +219,11 @@ async fn a_page_has_no_script_or_style_of_its_own() {
         );
         assert!(!html.text().contains("<script>"));
     }
-    let script = place.get("/assets/step-dispatcher.js").await;
-    assert_eq!(script.headers["content-type"], "text/javascript; charset=utf-8");
-    assert!(!script.text().contains("innerHTML"));
+    for script in ["step-dispatcher.js", "message-group.js"] {
+        let script = place.get(&format!("/assets/{script}")).await;
+        assert_eq!(script.headers["content-type"], "text/javascript; charset=utf-8");
+        assert!(!script.text().contains("innerHTML"));
+    }
     assert_eq!(place.get("/assets/page.css").await.headers["content-type"], "text/css; charset=utf-8");
     place.get("/assets/..%2FCargo.toml").await.refused(404, "not_found");
     place.close().await;

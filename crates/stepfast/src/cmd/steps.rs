@@ -7,7 +7,7 @@ use crate::config::{Settings, suggest};
 use crate::door::{self, Door};
 use anyhow::{Context, Result, bail};
 use engine::{Operation, Verb};
-use model::{NewStep, State, StepId};
+use model::{NewStep, State, Status, StepId};
 use serde::Deserialize;
 use server::convert;
 use std::io::Read;
@@ -111,8 +111,11 @@ fn filter(args: &List) -> Result<Filter> {
         let unknown = || Refused(format!("`{word}` is not a state; {}", suggest(word, &words)));
         word.parse::<State>().map_err(|_| unknown())
     });
+    let unknown = |e: model::UnknownWord| Refused(format!("--status: {e}"));
+    let statuses = args.status.iter().map(|word| Status::read(word).map_err(unknown));
     Ok(Filter {
         states: states.collect::<std::result::Result<_, _>>()?,
+        statuses: statuses.collect::<std::result::Result<_, _>>()?,
         action: args.action.clone(),
         queue: args.queue.clone(),
         dispatch_group: args.dispatch_group.clone(),

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod nouns;
+mod statuses;
 
 pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
 pub use nouns::{Filter, StepRow, Totals};
@@ -60,8 +61,10 @@ impl Browse {
         equal("relatable_id", text(&filter.relatable_id));
         equal("block_id", filter.block.map(Param::from));
         if !filter.states.is_empty() {
-            let words: Vec<String> = filter.states.iter().map(|s| format!("'{s}'")).collect();
-            conditions.push(format!("state in ({})", words.join(", ")));
+            conditions.push(format!("state in ({})", statuses::listed(&filter.states)));
+        }
+        if !filter.statuses.is_empty() {
+            conditions.push(statuses::condition(&filter.statuses));
         }
         if let Some(after) = filter.after {
             values.push(after.into());

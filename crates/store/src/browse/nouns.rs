@@ -1,12 +1,13 @@
 //! What people ask of a store: filters in, whole rows out.
 
 use crate::TallyKey;
-use model::{Detail, State, Step, StepId, Timestamp};
+use model::{Detail, State, Status, Step, StepId, Timestamp};
 
 /// Which steps to list. Everything left out does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub states: Vec<State>,
+    pub statuses: Vec<Status>,
     pub action: Option<String>,
     pub queue: Option<String>,
     pub dispatch_group: Option<String>,

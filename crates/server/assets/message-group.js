@@ -1,0 +1,78 @@
+// Does what a button of a message group's page says. What cannot be taken back is tried first and told, and done when told to.
+"use strict";
+
+(() => {
+  const byId = (id) => document.getElementById(id);
+  let chosen = null;
+
+  async function operate(verb, dryRun) {
+    const answer = await fetch(`${byId("verbs").dataset.at}/${verb}?dry_run=${dryRun}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json" },
+      body: JSON.stringify({ why: byId("why").value, by: "dashboard" }),
+    });
+    const told = await answer.json();
+    if (!answer.ok) throw new Error(told.detail ?? told.title);
+    return told;
+  }
+
+  const counted = (n, what) => `${n === 1 ? "1 step" : `${n} steps`} would be ${what}`;
+
+  /** What would be done, in a sentence. */
+  function would(done) {
+    const ends = new Map();
+    done.moved.forEach((move) => ends.set(move.to, (ends.get(move.to) ?? 0) + 1));
+    const parts = [[done.replaced.length, "made anew"], [done.forgiven.length, "forgiven"], ...[...ends].map(([to, n]) => [n, to])];
+    const told = parts.filter(([n]) => n > 0).map(([n, what]) => counted(n, what)).join(", ");
+    return `${told === "" ? "No step would be changed" : told}${done.more ? "; there are more, so do it again then" : ""}.`;
+  }
+
+  function refuse(problem) {
+    byId("sure").hidden = true;
+    byId("told").textContent = problem.message;
+    byId("told").hidden = false;
+  }
+
+  const disable = (isDisabled) => document.querySelectorAll("#verbs button").forEach((button) => { button.disabled = isDisabled; });
+
+  /** No second click while the first is under way, or while the page is read anew. */
+  async function alone(work) {
+    disable(true);
+    byId("told").hidden = true;
+    try {
+      await work();
+    } catch (problem) {
+      refuse(problem);
+      disable(false);
+    }
+  }
+
+  async function act(verb) {
+    await operate(verb, false);
+    location.reload();
+  }
+
+  async function ask(button) {
+    chosen = button.dataset.verb;
+    byId("would").textContent = would(await operate(chosen, true));
+    byId("do").textContent = `Yes, ${button.textContent.toLowerCase()}`;
+    byId("sure").hidden = false;
+    disable(false);
+    byId("do").focus();
+  }
+
+  function start() {
+    document.querySelectorAll("#verbs [data-verb]").forEach((button) => {
+      const work = () => ("asks" in button.dataset ? ask(button) : act(button.dataset.verb));
+      button.addEventListener("click", () => {
+        byId("sure").hidden = true;
+        alone(work);
+      });
+    });
+    byId("do").addEventListener("click", () => alone(() => act(chosen)));
+    byId("leave").addEventListener("click", () => { byId("sure").hidden = true; });
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

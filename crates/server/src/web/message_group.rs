@@ -1,0 +1,141 @@
+//! One message group: what holds it back, its line, and what can be done about it.
+
+use super::address::escaped;
+use super::layout::{Frame, page as framed};
+use super::message_groups::{held, hold_tone, standing, tone};
+use super::steps::row;
+use crate::access::Caller;
+use crate::answers;
+use crate::app::App;
+use crate::error::ApiError;
+use axum::extract::{Path, State};
+use engine::GroupVerb;
+use maud::{Markup, html};
+use model::Right;
+use std::sync::Arc;
+use wire::{HoldView, MessageGroupShow};
+
+/// Steps of a line that are shown.
+const SHOWN: usize = 50;
+
+pub async fn page(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Markup, ApiError> {
+    let named = name.clone();
+    let found = app.read(move |browse| answers::message_group(browse, &named, SHOWN)).await?;
+    let may_operate = caller.must(Right::Operate).is_ok();
+    let frame = Frame {
+        title: &name,
+        version: app.site.version,
+        host: &app.site.host,
+        script: may_operate.then_some("message-group.js"),
+        controls: html! {},
+    };
+    let doable = if may_operate { possible(found.as_ref()) } else { Vec::new() };
+    Ok(framed(frame, render(&name, found.as_ref(), &doable)))
+}
+
+/// What would not be refused as things stand; the node decides.
+fn possible(shown: Option<&MessageGroupShow>) -> Vec<GroupVerb> {
+    let holds = shown.map(|shown| shown.group.holds.as_slice()).unwrap_or_default();
+    let paused = holds.iter().any(|hold| hold.blocked_by.is_none());
+    let blocked = holds.iter().any(|hold| hold.blocked_by.is_some());
+    let has_steps = blocked || shown.is_some_and(|shown| !shown.queue.is_empty());
+    let is_possible = |verb: &GroupVerb| match verb {
+        GroupVerb::Pause => !paused,
+        GroupVerb::Resume => paused,
+        GroupVerb::Requeue | GroupVerb::Ignore => blocked,
+        GroupVerb::SkipHead | GroupVerb::Cancel => has_steps,
+        GroupVerb::Unblock => paused && blocked,
+    };
+    GroupVerb::ALL.into_iter().filter(is_possible).collect()
+}
+
+fn render(name: &str, found: Option<&MessageGroupShow>, doable: &[GroupVerb]) -> Markup {
+    let state = found.map_or("idle", |shown| shown.group.state.as_str());
+    html! {
+        h1 { (name) " " span.state.(tone(state)) { (state) } }
+        p.aside.id { @if let Some(shown) = found { (standing(&shown.group)) } @else { "Nothing of it waits or runs, and nothing holds it back." } }
+        @if let Some(shown) = found {
+            @if !shown.group.holds.is_empty() { (holds(&shown.group.holds)) }
+        }
+        @if !doable.is_empty() { (verbs(name, doable)) }
+        @if let Some(shown) = found { (line(shown)) }
+        p { a href="/message-groups" { "All message groups" } }
+    }
+}
+
+fn holds(rows: &[HoldView]) -> Markup {
+    html! {
+        section aria-label="What holds it back" {
+            h2 { "What holds it back" }
+            @for hold in rows {
+                p.held.(hold_tone(hold)) {
+                    (held(hold))
+                    @if let Some(step) = &hold.blocked_by { " " a href={ "/step-dispatcher/steps/" (step) } { "See the step" } }
+                }
+            }
+        }
+    }
+}
+
+/// What a verb is called and does; one that cannot be taken back is told before it is done.
+fn about(verb: GroupVerb) -> (&'static str, &'static str, bool) {
+    match verb {
+        GroupVerb::Pause => ("Pause", "Start nothing of it until it is resumed; what runs goes on.", false),
+        GroupVerb::Resume => ("Resume", "Go on after the pause.", false),
+        GroupVerb::SkipHead => {
+            ("Skip head", "Pass over the first: one that failed is forgiven, any other is skipped.", true)
+        }
+        GroupVerb::Requeue => ("Requeue", "Make what failed anew, in the place it had.", true),
+        GroupVerb::Ignore => ("Ignore", "Let what failed hold nobody back any more; its state stays.", true),
+        GroupVerb::Cancel => {
+            ("Cancel", "Cancel everything that stands in line or runs, and forgive what failed.", true)
+        }
+        GroupVerb::Unblock => {
+            ("Unblock", "Let nothing hold it back, neither the pause nor what failed.", true)
+        }
+    }
+}
+
+fn verbs(name: &str, doable: &[GroupVerb]) -> Markup {
+    html! {
+        section #verbs aria-label="What can be done" data-at={ "/v1/message-groups/" (escaped(name)) } {
+            h2 { "What can be done" }
+            noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast message-groups" } "." } }
+            div.because {
+                label for="why" { "Why, for the record" }
+                input #why type="text" maxlength="1000" autocomplete="off";
+            }
+            ul.rows.verbs {
+                @for verb in doable {
+                    @let (title, does, asks) = about(*verb);
+                    li { button.button type="button" data-verb=(verb.word()) data-asks[asks] { (title) } span.aside { (does) } }
+                }
+            }
+            div #sure .notice hidden {
+                p #would {}
+                button #do .button type="button" aria-describedby="would" { "Yes" } " "
+                button #leave .button type="button" { "Leave it as it is" }
+            }
+            p #told .notice.lost role="alert" hidden {}
+        }
+    }
+}
+
+fn line(shown: &MessageGroupShow) -> Markup {
+    let all = shown.group.waiting + usize::from(shown.group.in_flight);
+    html! {
+        section aria-label="Line" {
+            h2 { "Line" }
+            @if shown.queue.is_empty() {
+                p.empty { "No step of it waits or runs." }
+            } @else {
+                ul.rows { @for step in &shown.queue { (row(step)) } }
+            }
+            @if all > shown.queue.len() { p.aside { "The first " (shown.queue.len()) " are shown." } }
+        }
+    }
+}
