@@ -205,7 +205,15 @@ pub enum Request {
     Halt,
 }
 
+fn is_in_line(step: &NewStep) -> bool {
+    step.mode.is_some() || step.children.iter().any(is_in_line)
+}
+
 impl Request {
+    /// It makes steps that are done in order: whoever was made before them, also by another node, must be known first.
+    pub fn makes_lines(&self) -> bool {
+        matches!(self, Request::Create { steps, .. } if steps.iter().any(is_in_line))
+    }
     /// How many steps it concerns.
     pub fn weight(&self) -> usize {
         match self {

@@ -363,7 +363,7 @@ impl Node {
         let watch = Stopwatch::start();
         self.again = false;
         self.say_again(turn);
-        if self.peers.is_due(now) {
+        if self.peers.is_due(now) || self.peers.others && requests.iter().any(Request::makes_lines) {
             self.look(turn, now)?;
         }
         while let Some(request) = requests.pop_front() {

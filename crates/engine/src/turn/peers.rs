@@ -57,6 +57,8 @@ pub struct Hint {
 pub struct Peers {
     /// There may be others.
     pub shared: bool,
+    /// Another node lives.
+    pub others: bool,
     /// Others can wake this node.
     pub hears: bool,
     /// The groups should be spread otherwise, and a part of that is this node's to do.
@@ -104,6 +106,7 @@ impl Peers {
     pub fn saw(&mut self, look: &Look, node: NodeId, now: Timestamp) {
         (self.woken, self.looked_at) = (false, now);
         self.next_end = look.next_end(node);
+        self.others = look.nodes.iter().any(|n| n.sharer.node != node);
         if !look.signals.is_empty() {
             self.busy_until = now + BUSY_FOR;
         }

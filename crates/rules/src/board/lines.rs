@@ -168,7 +168,11 @@ impl Lines {
     /// Somebody else added to a line: what lies behind `rank` must be read again.
     pub fn arrived(&mut self, group: &Name, rank: Rank) -> Turned {
         self.turning(group, |lines| {
+            // Those of this node that are let go with it may not be durable yet.
+            let behind = lines.lines.get(group).and_then(|line| line.waiting.range(rank..).next());
+            let first = behind.map(|(first, _)| *first);
             lines.cut(group, rank);
+            first.into_iter().for_each(|first| lines.leaves(group, first));
         })
     }
     /// Let go of a line that nobody has; all of it is on disk.
