@@ -1,4 +1,4 @@
-//! Runs every script of `examples/` against a freshly built binary.
+//! Runs every script of `examples/`, and `run.sh` of every folder in it, against a freshly built binary.
 
 use crate::{repo, shell};
 use anyhow::{Context, Result, bail, ensure};
@@ -28,7 +28,8 @@ fn scripts(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut scripts = Vec::new();
     for entry in entries {
         let path = entry.with_context(|| format!("could not read {}", directory.display()))?.path();
-        if path.extension().is_some_and(|extension| extension == "sh") {
+        let path = if path.is_dir() { path.join("run.sh") } else { path };
+        if path.is_file() && path.extension().is_some_and(|extension| extension == "sh") {
             scripts.push(path);
         }
     }

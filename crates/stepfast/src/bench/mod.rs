@@ -7,6 +7,7 @@ mod figures;
 mod growth;
 mod latency;
 mod limit;
+mod publish;
 mod remote;
 mod rig;
 mod snapshot;
@@ -31,6 +32,8 @@ pub enum Workload {
     Latency,
     /// Drain by a worker over loopback HTTP, beside the same in process.
     Remote,
+    /// Steps over a queue: published, received, begun, run and recorded.
+    Publish,
     /// A parent with n children, and 1,000 trees 50 deep.
     Tree,
     /// Drain with a million closed steps, and with a million waiting.
@@ -51,6 +54,8 @@ pub struct BenchArgs {
     pub nodes: usize,
     pub minutes: u64,
     pub listen: Listen,
+    /// `embedded`, or the address of a queue.
+    pub transport: String,
 }
 
 pub async fn run(args: BenchArgs) -> Result<Figures> {
@@ -62,6 +67,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::Fifo => fifo::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Latency => latency::run(&rig, args.n.unwrap_or(2_000)).await,
         Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
+        Workload::Publish => publish::run(&rig, args.n.unwrap_or(100_000), &args.transport).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Growth => growth::run(&rig, args.n.unwrap_or(100_000), args.closed).await,
         Workload::Snapshot => snapshot::run(&rig, args.n.unwrap_or(100_000), args.minutes).await,

@@ -76,9 +76,12 @@ impl Rig {
     }
     /// One more engine on the same database.
     pub fn join(&self, name: &str, standby: bool) -> Result<Local> {
+        self.join_as(name, |config| config.standby = standby)
+    }
+    pub fn join_as(&self, name: &str, change: impl FnOnce(&mut engine::Config)) -> Result<Local> {
         let mut config = LocalConfig { doing: "bench".into(), ..LocalConfig::default() };
-        config.engine.standby = standby;
         config.engine.listen = self.listen.clone();
+        change(&mut config.engine);
         Ok(Local::open(&self.database(name)?, config)?)
     }
     /// Further engines, once each has its share of the groups.

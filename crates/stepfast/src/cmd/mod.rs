@@ -36,6 +36,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
             closed: args.closed,
             nodes: args.nodes,
             minutes: args.minutes,
+            transport: args.transport,
             listen: if args.no_wake { store::Listen::Off } else { store::Listen::On },
         };
         output::figures(&bench::run(args).await?, common.json);

@@ -2,7 +2,7 @@
 
 use crate::common::{Server, until};
 use crate::receiver::{Heard, Receiver};
-use crate::scene::{SECRET, Scene, create};
+use crate::scene::{SECRET, Scene, create_once};
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -29,7 +29,17 @@ fn load(scene: &Scene, server: &Server, from: usize, n: usize) {
         .flat_map(|i| (0..CUSTOMERS).map(move |c| (i, c)))
         .map(|(i, c)| scene.ordered(&format!("c{c}-{i}"), &format!("c{c}"), i))
         .collect();
-    create(server, &letters);
+    // The database may be on its way back.
+    let key = format!("load-{from}");
+    until("the steps are made", || create_once(server, &letters, &key) == 201);
+}
+
+/// What a database that dies is restarted with, where a test has one of its own: `STEPFAST_TEST_RESTART`.
+fn restart_database() {
+    if let Ok(command) = std::env::var("STEPFAST_TEST_RESTART") {
+        let done = Command::new("sh").args(["-c", &command]).stdout(Stdio::null()).status().unwrap();
+        assert!(done.success(), "{command} ended with {done}");
+    }
 }
 
 /// The history of each customer, as the receiver saw it.
@@ -48,6 +58,22 @@ fn judge(heard: &[Heard], n: usize) {
             assert!(two[0].ended < two[1].began, "{customer} saw two at once: {two:?}");
         }
     }
+}
+
+/// Everybody is served further: a step that is lost with its node again and again would be stopped.
+fn until_all_go_on(scene: &Scene) {
+    let served = || {
+        let mut last: BTreeMap<String, usize> = BTreeMap::new();
+        for heard in scene.receiver.heard() {
+            last.insert(heard.path, heard.body.parse().unwrap());
+        }
+        last
+    };
+    let before = served();
+    until("everybody is served further", || {
+        let now = served();
+        now.len() == CUSTOMERS && now.iter().all(|(who, last)| before.get(who).is_none_or(|was| last > was))
+    });
 }
 
 fn all_done(scene: &Scene, n: usize) -> bool {
@@ -69,8 +95,9 @@ fn with_the_embedded_queue_a_node_may_die_at_any_time() {
     let port = port_of(&server);
     for round in 0..kills() {
         load(&scene, &server, round * 10, 10);
-        let before = scene.receiver.heard().len();
-        until("deliveries go on", || scene.receiver.heard().len() >= before + CUSTOMERS);
+        until_all_go_on(&scene);
+        restart_database();
+        until_all_go_on(&scene);
         server.kill();
         server = scene.serve_on(&port);
     }
@@ -113,8 +140,7 @@ fn with_a_broker_node_router_and_broker_may_die_at_any_time() {
     let rounds = kills() * 3;
     for round in 0..rounds {
         load(&scene, &server, round * 5, 5);
-        let before = scene.receiver.heard().len();
-        until("deliveries go on", || scene.receiver.heard().len() >= before + CUSTOMERS);
+        until_all_go_on(&scene);
         match round % 3 {
             0 => {
                 drop(router);

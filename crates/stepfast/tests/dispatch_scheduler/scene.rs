@@ -1,6 +1,6 @@
 //! A home with a dispatch scheduler in its configuration.
 
-use crate::common::{Home, Server, get, post, until};
+use crate::common::{Home, Server, client, get, post, until};
 use crate::receiver::Receiver;
 use serde_json::{Value, json};
 
@@ -58,4 +58,13 @@ impl Scene {
 pub fn create(server: &Server, steps: &[Value]) {
     let (status, answer) = post(&format!("{}/v1/steps", server.url), &json!({ "steps": steps }));
     assert_eq!(status, 201, "{answer}");
+}
+
+/// The same again under the same key is made once.
+pub fn create_once(server: &Server, steps: &[Value], key: &str) -> u16 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let request = client().post(format!("{}/v1/steps", server.url)).header("Idempotency-Key", key);
+    runtime.block_on(async {
+        request.json(&json!({ "steps": steps })).send().await.map_or(0, |answer| answer.status().as_u16())
+    })
 }
