@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use transport::conformance::activemq::ActiveMqServer;
 
-const CUSTOMERS: usize = 20;
+pub const CUSTOMERS: usize = 20;
 /// More by `STEPFAST_KILLS`.
 const KILLS: usize = 3;
 
@@ -24,7 +24,7 @@ fn receiver() -> Receiver {
     })
 }
 
-fn load(scene: &Scene, server: &Server, from: usize, n: usize) {
+pub fn load(scene: &Scene, server: &Server, from: usize, n: usize) {
     let letters: Vec<_> = (from..from + n)
         .flat_map(|i| (0..CUSTOMERS).map(move |c| (i, c)))
         .map(|(i, c)| scene.ordered(&format!("c{c}-{i}"), &format!("c{c}"), i))
@@ -43,7 +43,7 @@ fn restart_database() {
 }
 
 /// The history of each customer, as the receiver saw it.
-fn judge(heard: &[Heard], n: usize) {
+pub fn judge(heard: &[Heard], n: usize) {
     let mut lines: BTreeMap<&str, Vec<&Heard>> = BTreeMap::new();
     heard.iter().for_each(|one| lines.entry(&one.path).or_default().push(one));
     assert_eq!(lines.len(), CUSTOMERS, "every customer was served");
@@ -76,7 +76,7 @@ fn until_all_go_on(scene: &Scene) {
     });
 }
 
-fn all_done(scene: &Scene, n: usize) -> bool {
+pub fn all_done(scene: &Scene, n: usize) -> bool {
     let mut done = 0;
     for heard in scene.receiver.heard() {
         done += usize::from(heard.body == (n - 1).to_string());
@@ -109,12 +109,13 @@ fn with_the_embedded_queue_a_node_may_die_at_any_time() {
 }
 
 /// A process that dies with the test.
-struct RouterProcess(Child);
+pub struct RouterProcess(Child);
 
 impl RouterProcess {
-    fn start(queue: &str, server: &str) -> RouterProcess {
+    pub fn start(queue: &str, server: &str) -> RouterProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stepfast"));
         command.args(["router", "--queue-url", queue, "--target", server]).env("RUST_LOG", "off");
+        command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
         RouterProcess(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 }

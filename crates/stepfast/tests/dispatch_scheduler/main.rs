@@ -8,3 +8,4 @@ mod kills;
 mod lifecycle;
 mod receiver;
 mod scene;
+mod sqs;

@@ -29,6 +29,7 @@ impl Scene {
     pub fn serve_on(&self, port: &str) -> Server {
         let mut command = self.home.command(&["serve", "--port", port]);
         command.env("RUST_LOG", "off");
+        command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
         Server::spawn(command)
     }
 
