@@ -1,4 +1,5 @@
 //! A queue outside that several nodes publish to, and from which somebody is sent to any of them.
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use engine::{Config, Publisher, PublisherConfig};
 use model::{Outcome, State};
