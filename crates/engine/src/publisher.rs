@@ -19,6 +19,8 @@ use tracing::{info, warn};
 use transport::token::{self, TokenKey};
 use transport::{MediationType, Message, MessagePointer, Published, Transport, TransportError};
 
+/// How long the broker may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Wait before the engine is told again what it could not store.
@@ -181,7 +183,10 @@ impl Desk {
         let batch: Vec<Outgoing> = self.waiting.drain(..most.min(self.waiting.len())).collect();
         let messages = batch.iter().map(|message| self.message(message)).collect();
         let transport = self.transport.clone();
-        self.sending.push(Box::pin(async move { (batch, transport.publish(messages).await) }));
+        self.sending.push(Box::pin(async move {
+            let answers = tokio::time::timeout(PATIENCE, transport.publish(messages)).await;
+            (batch, answers.unwrap_or_default())
+        }));
     }
 
     fn message(&self, outgoing: &Outgoing) -> Message {
@@ -203,6 +208,9 @@ impl Desk {
 
     fn sent(&mut self, (batch, answers): Sent) {
         let mut away = None;
+        // Of what has no answer nobody knows what became of it.
+        let silence = || Err(TransportError::Unavailable("it did not answer".into()));
+        let answers = answers.into_iter().chain(std::iter::repeat_with(silence));
         for (message, answer) in batch.into_iter().zip(answers) {
             let problem = match answer {
                 Ok(Published::New | Published::Duplicate) => None,

@@ -121,7 +121,7 @@ fn is_here(request: &Parts) -> bool {
     !is_forwarded && peer(request).is_some_and(|ip| ip.is_loopback())
 }
 
-fn own_name(request: &Parts) -> Result<(), ApiError> {
+pub fn own_name(request: &Parts) -> Result<(), ApiError> {
     let named = request.uri.authority().map(Authority::as_str);
     for name in std::iter::once(host(request)).chain(named) {
         if !is_loopback(name) {
@@ -135,7 +135,7 @@ fn own_name(request: &Parts) -> Result<(), ApiError> {
 }
 
 /// What a browser sends along by itself is not enough to change anything: the page must be ours.
-fn same_origin(request: &Parts, caller: &Caller) -> Result<(), ApiError> {
+pub fn same_origin(request: &Parts, caller: &Caller) -> Result<(), ApiError> {
     let (schemes, must): (&[&str], bool) = match caller {
         Caller::Key { shown: Shown::Bearer, .. } => return Ok(()),
         Caller::Key { shown: Shown::Cookie, .. } => (&["http", "https"], true),
@@ -154,7 +154,7 @@ fn same_origin(request: &Parts, caller: &Caller) -> Result<(), ApiError> {
     Err(ApiError::Forbidden("a page of another origin may not change anything here".into()))
 }
 
-fn fitting_body(request: &Parts, takes: Takes) -> Result<(), ApiError> {
+pub fn fitting_body(request: &Parts, takes: Takes) -> Result<(), ApiError> {
     let kind = text(&request.headers, header::CONTENT_TYPE).unwrap_or_default();
     let fits = match takes {
         Takes::Json => is_kind(kind, "application/json"),

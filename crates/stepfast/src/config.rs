@@ -186,7 +186,7 @@ impl Settings {
 
 /// The path of specification 002 is where the steps are when nothing else says so.
 fn place(common: &Common, raw: &RawConfig) -> String {
-    let embedded = raw.dispatch_scheduler.as_ref().and_then(|s| s.embedded_db_path.as_deref());
+    let embedded = raw.dispatch_scheduler.as_ref().and_then(|s| s.embedded_path());
     let embedded = embedded.map(|path| format!("sqlite:{path}"));
     common.db.clone().or_else(|| raw.db.clone()).or(embedded).unwrap_or_else(|| DATABASE.into())
 }
@@ -315,7 +315,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
 
 /// What is wrong with a file. Its line is shown too, unless it may hold a secret.
 fn told(problem: &toml::de::Error, text: &str) -> String {
-    if !["signing", "secret"].iter().any(|word| text.contains(word)) {
+    if !["signing", "secret", "queue-url"].iter().any(|word| text.contains(word)) {
         return problem.to_string();
     }
     let before = problem.span().and_then(|span| text.get(..span.start)).unwrap_or_default();

@@ -10,6 +10,7 @@ use stepfast_testkit::{Stage, outcome_of};
 use tokio::sync::mpsc;
 
 const STALE_AFTER: Duration = Duration::from_secs(900);
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A stage whose `deliver` steps go over a queue that the test plays.
 struct Office {
@@ -209,6 +210,39 @@ async fn a_message_that_nobody_came_for_is_published_anew_and_the_old_one_is_ref
     let told: Vec<_> =
         attempts.iter().map(|a| (a.attempt, a.outcome.as_str(), a.message.as_deref())).collect();
     assert_eq!(told, [(1, "given_back", Some("nobody was sent for it in 900 s"))]);
+}
+
+/// A router that was slower than the threshold had the front of its queue declared lost, and spent its calls on outdated messages.
+#[tokio::test]
+async fn while_a_slow_queue_moves_only_what_it_has_passed_is_lost() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([letter("a"), letter("b"), letter("c")])).await;
+    assert_eq!(office.posted().await, "a#1 b#1 c#1");
+    for key in ["a", "b", "c"] {
+        office.came(key, 1, None).await;
+    }
+    office.wait(STALE_AFTER - MINUTE).await;
+    office.stage.create(json!([letter("d")])).await;
+    assert_eq!(office.posted().await, "d#1");
+    office.came("d", 1, None).await;
+    assert_eq!(office.begin("a", 1).await, Ok(()));
+    office.wait(2 * MINUTE).await;
+    assert_eq!(office.posted().await, "", "the others are next");
+    assert_eq!(office.begin("d", 1).await, Ok(()), "it was published last");
+    office.wait(MINUTE).await;
+    assert_eq!(office.posted().await, "b#2 c#2");
+}
+
+#[tokio::test]
+async fn what_the_queue_was_late_to_take_is_not_lost_for_that() {
+    let mut office = Office::new(true).await;
+    office.stage.create(json!([letter("a")])).await;
+    assert_eq!(office.posted().await, "a#1");
+    office.wait(2 * STALE_AFTER).await;
+    office.came("a", 1, None).await;
+    office.wait(2 * MINUTE).await;
+    assert_eq!(office.posted().await, "", "its time begins when the queue has it");
+    assert_eq!(office.begin("a", 1).await, Ok(()));
 }
 
 #[tokio::test]

@@ -239,6 +239,7 @@ impl Desk {
     async fn join_again(&mut self) {
         warn!(target: "worker", session = %self.session.id, "the session was given up; joining anew");
         self.held.cancel_all();
+        self.watched.iter().for_each(|watched| watched.forget_all());
         // What the session before is told says nothing about the next.
         self.beating.clear();
         match self.link.join(self.offer.clone()).await {

@@ -57,7 +57,7 @@ impl Processor {
             let _ = stop.send(grace);
             let _ = task.await;
         }
-        self.watched.ends().clear();
+        self.watched.forget_all();
     }
 }
 
@@ -70,6 +70,10 @@ pub struct Watched {
 }
 
 impl Watched {
+    /// Nothing of what was given runs any more.
+    pub fn forget_all(&self) {
+        self.ends().clear();
+    }
     fn ends(&self) -> MutexGuard<'_, Ends> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,7 +10,8 @@ use crate::EngineError;
 use crate::request::{Attending, Outgoing, Publication, Reply, Sent};
 use crate::signal::{Pulled, Signal, Taken};
 use model::{
-    Claim, DispatchGroup, Effect, Name, NotBegun, Session, SessionId, SessionOffer, Step, StepId, Timestamp,
+    Claim, DispatchGroup, Effect, Name, NotBegun, Session, SessionId, SessionOffer, State, Step, StepId,
+    Timestamp,
 };
 use rules::board::{Changes, IdMap};
 use rules::outbox;
@@ -23,9 +24,10 @@ const STALE_PAGE: usize = 100;
 
 struct Queued {
     attempt: u32,
+    /// Since when the queue has it, or is to have it.
     since: Timestamp,
     /// On record as to be published.
-    posted: bool,
+    unconfirmed: bool,
 }
 
 #[derive(Default)]
@@ -34,6 +36,8 @@ pub struct Outbox {
     publisher: Option<Attending>,
     queued: IdMap<StepId, Queued>,
     looked_at: Timestamp,
+    /// When somebody last came for a message, and since when the youngest was in the queue for which somebody came.
+    came: Option<(Timestamp, Timestamp)>,
     /// Everything was read anew, and some of it may not have been published.
     again: bool,
 }
@@ -53,11 +57,22 @@ impl Outbox {
     fn stale(&mut self, now: Timestamp) -> Vec<(StepId, u32)> {
         let Some(publisher) = &self.publisher else { return Vec::new() };
         let after = publisher.stale_after;
-        let stale = self.queued.iter().filter(|(_, q)| !q.posted && now.since(q.since) >= after);
-        let mut stale: Vec<(StepId, u32)> = stale.map(|(id, q)| (*id, q.attempt)).collect();
+        // While the queue moves, whoever is behind those that are fetched waits and is not lost.
+        let reached = self.came.filter(|(at, _)| now.since(*at) < after).map(|(_, youngest)| youngest);
+        let is_stale = |q: &Queued| {
+            !q.unconfirmed && now.since(q.since) >= after && reached.is_none_or(|reached| q.since < reached)
+        };
+        let stale = self.queued.iter().filter(|(_, q)| is_stale(q));
+        let mut stale: Vec<(Timestamp, StepId, u32)> =
+            stale.map(|(id, q)| (q.since, *id, q.attempt)).collect();
         stale.sort_unstable();
         stale.truncate(STALE_PAGE);
-        stale
+        stale.into_iter().map(|(_, id, attempt)| (id, attempt)).collect()
+    }
+    /// Somebody came for a message that was in the queue since then.
+    fn fetched(&mut self, since: Timestamp, now: Timestamp) {
+        let youngest = self.came.map_or(since, |(_, youngest)| youngest.max(since));
+        self.came = Some((now, youngest));
     }
 }
 
@@ -102,8 +117,11 @@ impl Node {
     fn publish_again(&mut self, turn: &mut Turn) -> Result<()> {
         let Some(publisher) = self.outbox.publisher() else { return Ok(()) };
         let durable = publisher.durable;
-        let mut again: Vec<StepId> =
-            self.outbox.queued.iter().filter(|(_, q)| q.posted || !durable).map(|(id, _)| *id).collect();
+        let mut again = Vec::new();
+        for (id, queued) in self.outbox.queued.iter_mut().filter(|(_, q)| q.unconfirmed || !durable) {
+            queued.since = self.board.now;
+            again.push(*id);
+        }
         again.sort_unstable();
         for id in again {
             if self.bring(id)?
@@ -128,8 +146,8 @@ impl Node {
         let posts: IdMap<StepId, u32> = posts.into_iter().map(|post| (post.step, post.attempt)).collect();
         let queued = self.board.steps().filter(|step| outbox::is_queued(step)).map(|step| {
             let since = step.dispatched_at.unwrap_or(step.created_at);
-            let posted = posts.get(&step.id) == Some(&step.attempt);
-            (step.id, Queued { attempt: step.attempt, since, posted })
+            let unconfirmed = posts.get(&step.id) == Some(&step.attempt);
+            (step.id, Queued { attempt: step.attempt, since, unconfirmed })
         });
         self.outbox.queued = queued.collect();
         self.outbox.again = !self.outbox.queued.is_empty();
@@ -142,13 +160,18 @@ impl Node {
             let was = change.before.as_ref().filter(|before| outbox::is_queued(before));
             let is = outbox::is_queued(step);
             if was.is_some_and(|before| !is || before.attempt != step.attempt)
-                && let Some(Queued { attempt, posted: true, .. }) = self.outbox.queued.remove(&step.id)
+                && let Some(queued) = self.outbox.queued.remove(&step.id)
             {
-                batch.posted.push((step.id, attempt));
+                if queued.unconfirmed {
+                    batch.posted.push((step.id, queued.attempt));
+                }
+                if step.state == State::Running {
+                    self.outbox.fetched(queued.since, batch.now);
+                }
             }
             if is && was.is_none_or(|before| before.attempt != step.attempt) {
                 let since = step.dispatched_at.unwrap_or(batch.now);
-                let queued = Queued { attempt: step.attempt, since, posted: durable };
+                let queued = Queued { attempt: step.attempt, since, unconfirmed: durable };
                 self.outbox.queued.insert(step.id, queued);
                 if durable {
                     let (attempt, dispatch_group) = (step.attempt, step.dispatch_group.clone());
@@ -160,8 +183,9 @@ impl Node {
         for (id, attempt) in std::mem::take(&mut turn.posted) {
             if let Some(queued) = self.outbox.queued.get_mut(&id)
                 && queued.attempt == attempt
-                && std::mem::take(&mut queued.posted)
+                && std::mem::take(&mut queued.unconfirmed)
             {
+                queued.since = batch.now;
                 batch.posted.push((id, attempt));
             }
         }

@@ -106,7 +106,8 @@ impl Node {
             }
             let claimed = is_claim(&step, &change);
             let by_log = claimed && step.state == State::Running;
-            if claimed && !batch.dispatching.contains(&step.dispatch_group) {
+            let anew = change.before.as_ref().is_some_and(|before| before.attempt < step.attempt);
+            if (claimed || step.is_held() && anew) && !batch.dispatching.contains(&step.dispatch_group) {
                 batch.dispatching.push(step.dispatch_group.clone());
             }
             if let (true, Some(session), Some(before)) = (by_log, step.session, &change.before) {

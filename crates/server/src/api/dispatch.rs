@@ -17,7 +17,7 @@ pub async fn process(State(app): State<Arc<App>>, headers: HeaderMap, body: Byte
     let Some(processing) = &app.site.processing else {
         let message =
             "nothing is dispatched over a queue here; see `[dispatch-scheduler]` of the configuration";
-        return answer(StatusCode::NOT_FOUND, true, message);
+        return answer(StatusCode::SERVICE_UNAVAILABLE, false, message);
     };
     let read =
         serde_json::from_slice::<wire::ProcessBody>(&body).ok().filter(|_| body.len() <= BODY_BYTES_MAX);

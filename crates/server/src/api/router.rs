@@ -1,9 +1,14 @@
 //! The router of this process: what it does, its breakers, and its pools.
 
+use crate::access::{Caller, Takes};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Posted;
-use axum::extract::{Path, State};
+use crate::extract::{Posted, Signed};
+use crate::guard;
+use axum::extract::{Path, Request, State};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
@@ -42,6 +47,12 @@ pub struct Reset {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pools {
+    pools: Value,
+}
+
+#[derive(Deserialize)]
 pub struct Named {
     code: String,
     verb: String,
@@ -53,10 +64,14 @@ pub async fn show(State(app): State<Arc<App>>) -> Answer {
 pub async fn reset(State(app): State<Arc<App>>, Posted(body): Posted<Reset>) -> Answer {
     reset_of(of(&app)?, body)
 }
-pub async fn pools(State(app): State<Arc<App>>, Posted(body): Posted<Value>) -> Answer {
-    pools_of(of(&app)?, body)
+pub async fn pools(State(app): State<Arc<App>>, Posted(Pools { pools }): Posted<Pools>) -> Answer {
+    pools_of(of(&app)?, pools)
 }
-pub async fn pool(State(app): State<Arc<App>>, Path(named): Path<Named>) -> Answer {
+pub async fn pool(
+    State(app): State<Arc<App>>,
+    Path(named): Path<Named>,
+    Posted(Signed { .. }): Posted<Signed>,
+) -> Answer {
     pool_of(of(&app)?, named)
 }
 
@@ -67,11 +82,11 @@ fn reset_of(routing: &dyn Routing, Reset { target }: Reset) -> Answer {
     Err(ApiError::NotFound(format!("no breaker is known for `{}`", target.unwrap_or_default())))
 }
 
-fn pools_of(routing: &dyn Routing, body: Value) -> Answer {
+fn pools_of(routing: &dyn Routing, pools: Value) -> Answer {
     let wrong = |problem| {
         ApiError::fault("pools", problem, "write {\"pools\": [{\"code\": \"mail\", \"concurrency\": 10}]}")
     };
-    routing.set_pools(body["pools"].clone()).map_err(wrong)?;
+    routing.set_pools(pools).map_err(wrong)?;
     Ok(Json(routing.status()["pools"].clone()))
 }
 
@@ -89,6 +104,19 @@ fn pool_of(routing: &dyn Routing, Named { code, verb }: Named) -> Answer {
         return Ok(Json(json!({ "code": code, "active": active })));
     }
     Err(ApiError::NotFound(format!("the router has no pool `{code}`")))
+}
+
+/// Any page that a person visits could call it otherwise.
+async fn of_this_machine(request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let changes = parts.method != Method::GET;
+    let checked = guard::own_name(&parts)
+        .and_then(|()| if changes { guard::same_origin(&parts, &Caller::Loopback) } else { Ok(()) })
+        .and_then(|()| if changes { guard::fitting_body(&parts, Takes::Json) } else { Ok(()) });
+    match checked {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(refused) => refused.into_response(),
+    }
 }
 
 /// The same for a router in a process of its own, for this machine alone.
@@ -111,12 +139,15 @@ pub async fn serve(
         )
         .route(
             "/v1/router/pools",
-            post(async |State(routing): Here, Posted(body): Posted<Value>| pools_of(&*routing, body)),
+            post(async |State(routing): Here, Posted(Pools { pools }): Posted<Pools>| {
+                pools_of(&*routing, pools)
+            }),
         )
         .route(
             "/v1/router/pools/{code}/{verb}",
             post(async |State(routing): Here, Path(named): Path<Named>| pool_of(&*routing, named)),
         )
-        .with_state(routing);
+        .with_state(routing)
+        .layer(from_fn(of_this_machine));
     axum::serve(listener, routes).with_graceful_shutdown(shutdown).await
 }

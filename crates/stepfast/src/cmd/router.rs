@@ -49,6 +49,11 @@ async fn route(settings: &Settings, common: &Common, args: Router) -> Result<Exi
     let shown = match &args.bind {
         Some(text) => {
             let address = config::bind(text).map_err(Refused)?;
+            if !address.ip().is_loopback() {
+                bail!(Refused(
+                    "a router shows itself on this machine alone; write --bind 127.0.0.1:7838".into()
+                ));
+            }
             let listener = TcpListener::bind(address).await;
             let listener = listener
                 .map_err(|e| Unavailable(format!("cannot listen on {address}: {e}; try another --bind")))?;

@@ -28,6 +28,8 @@ const ROUTER_KEYS: [&str; 4] = ["queue-url", "targets", "mediation-timeout", "po
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate-per-minute", "status"];
 const SECRET_VARIABLE: &str = "STEPFAST_TOKEN_SECRET";
 const QUEUED_MAX: usize = 100_000;
+/// A year.
+const STALE_MINUTES_MAX: u64 = 366 * 24 * 60;
 
 /// Exactly what the file said.
 #[derive(Default, Deserialize)]
@@ -39,7 +41,7 @@ pub struct RawScheduler {
     max_concurrent_groups: Option<usize>,
     queue_type: Option<String>,
     queue_url: Option<String>,
-    pub embedded_db_path: Option<String>,
+    embedded_db_path: Option<String>,
     processing_endpoint: Option<String>,
     default_dispatch_pool_code: Option<String>,
     stale_queued_threshold_minutes: Option<u64>,
@@ -47,6 +49,14 @@ pub struct RawScheduler {
     token_secret: Option<String>,
     max_queued: Option<usize>,
     mediation_timeout: Option<String>,
+}
+
+impl RawScheduler {
+    /// Where the steps are when nothing else says so; a broker has its own place, and who is switched off has none.
+    pub fn embedded_path(&self) -> Option<&str> {
+        let embedded = self.queue_type.as_deref().is_none_or(|kind| kind.eq_ignore_ascii_case("EMBEDDED"));
+        self.embedded_db_path.as_deref().filter(|_| embedded && self.enabled != Some(false))
+    }
 }
 
 impl fmt::Debug for RawScheduler {
@@ -145,7 +155,8 @@ impl Scheduler {
         );
         let mediation_timeout =
             span("mediation-timeout", raw.mediation_timeout.as_deref(), Duration::from_secs(600));
-        let stale_after = Duration::from_secs(60 * raw.stale_queued_threshold_minutes.unwrap_or(15));
+        let minutes = raw.stale_queued_threshold_minutes.unwrap_or(15).min(STALE_MINUTES_MAX);
+        let stale_after = Duration::from_secs(60 * minutes);
         if stale_after <= mediation_timeout {
             let fault = format!(
                 "a message would be taken for lost while its delivery may still run; write more minutes than \
@@ -218,8 +229,14 @@ type Fault = (&'static str, String);
 /// By its type, as the specification has it; with a broker the address is needed, and says by its scheme what it is.
 fn queue(kind: Option<&str>, url: Option<String>) -> Result<Queue, Fault> {
     let needs = |scheme: &str| ("queue-url", format!("write the address of the queue, as {scheme}"));
-    match (kind.unwrap_or("EMBEDDED").to_ascii_uppercase().as_str(), url) {
-        ("EMBEDDED", _) => Ok(Queue::Embedded),
+    let wrong = |kind: &str| ("queue-url", format!("it is not the address of a queue of {kind}"));
+    match (kind.unwrap_or("EMBEDDED").to_ascii_uppercase().as_str(), url.filter(|url| !url.is_empty())) {
+        ("EMBEDDED", None) => Ok(Queue::Embedded),
+        ("EMBEDDED", Some(_)) => {
+            Err(wrong("the embedded kind, which has none; write queue-type too, or leave it out"))
+        }
+        ("SQS", Some(url)) if !url.starts_with("sqs") => Err(wrong("SQS")),
+        ("ACTIVEMQ", Some(url)) if !url.starts_with("stomp") => Err(wrong("ActiveMQ")),
         ("SQS", Some(url)) => Ok(Queue::Sqs(url)),
         ("SQS", None) => Err(needs("sqs://sqs.eu-west-1.amazonaws.com/123456789012/steps.fifo")),
         ("ACTIVEMQ", Some(url)) => Ok(Queue::ActiveMq(url)),
@@ -270,6 +287,14 @@ mod tests {
         said("queue-type = \"KAFKA\"", "queue-type: `KAFKA` is not known; write EMBEDDED, SQS or ACTIVEMQ");
         said("queue-type = \"sqs\"", "queue-url: write the address of the queue");
         said("queue-type = \"ACTIVEMQ\"\nqueue-url = \"stomp://h/q\"", "token-secret: tokens that travel");
+        said(
+            "queue-url = \"stomp://h/q\"",
+            "queue-url: it is not the address of a queue of the embedded kind",
+        );
+        said(
+            "queue-type = \"SQS\"\nqueue-url = \"stomp://h/q\"",
+            "queue-url: it is not the address of a queue of SQS",
+        );
         said("token-secret = \"short\"", "token-secret: a key for tokens has 5 bytes");
         said(
             "stale-queued-threshold-minutes = 10",
