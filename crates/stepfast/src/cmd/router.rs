@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How long calls may go on after a stop was asked for.
 const GRACE: Duration = Duration::from_secs(20);
@@ -45,6 +45,8 @@ async fn route(settings: &Settings, common: &Common, args: Router) -> Result<Exi
         ..RouterConfig::new(targets)
     };
     let stopped = stop_signals();
+    // Before anybody is told that it runs: a hang-up would end it otherwise.
+    let hang_up = signal(SignalKind::hangup())?;
     let routed = Arc::new(Routed(router::Router::start(config, connect(&url).await?)?));
     let shown = match &args.bind {
         Some(text) => {
@@ -63,7 +65,7 @@ async fn route(settings: &Settings, common: &Common, args: Router) -> Result<Exi
         None => None,
     };
     println!("routing");
-    let reload = tokio::spawn(reload_pools(routed.clone(), common.clone()));
+    let reload = tokio::spawn(reload_pools(routed.clone(), common.clone(), hang_up));
     stopped.await;
     eprintln!("stopping: calls have {} s to end, the rest goes back to the queue", GRACE.as_secs());
     reload.abort();
@@ -75,8 +77,7 @@ async fn route(settings: &Settings, common: &Common, args: Router) -> Result<Exi
 }
 
 /// On a hang-up the pools are read again; a file with a fault changes nothing.
-async fn reload_pools(routed: Arc<Routed>, common: Common) {
-    let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
+async fn reload_pools(routed: Arc<Routed>, common: Common, mut hang_up: Signal) {
     while hang_up.recv().await.is_some() {
         match Settings::load(&common) {
             Ok(settings) => {

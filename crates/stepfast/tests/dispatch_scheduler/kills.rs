@@ -1,6 +1,6 @@
 //! Nodes, routers and brokers that die under load: nothing is lost, and no customer sees two deliveries at once or out of order.
 
-use crate::common::{Server, until};
+use crate::common::Server;
 use crate::receiver::{Heard, Receiver};
 use crate::scene::{SECRET, Scene, create_once};
 use std::collections::BTreeMap;
@@ -14,6 +14,17 @@ const KILLS: usize = 3;
 
 fn kills() -> usize {
     std::env::var("STEPFAST_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS)
+}
+
+/// As `until`, with patience: a router that found nobody there comes back to a message after half a minute.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..15_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("it never came to be that {what}");
 }
 
 /// Deliveries take a moment, so that a kill meets some of them.

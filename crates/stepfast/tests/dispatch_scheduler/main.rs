@@ -9,3 +9,4 @@ mod lifecycle;
 mod receiver;
 mod scene;
 mod sqs;
+mod steering;
