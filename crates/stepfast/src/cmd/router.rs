@@ -62,9 +62,11 @@ async fn route(settings: &Settings, common: &Common, args: Router) -> Result<Exi
             println!("listening on http://{}", listener.local_addr()?);
             Some(tokio::spawn(server::serve_router(listener, routed.clone(), std::future::pending())))
         }
-        None => None,
+        None => {
+            println!("routing");
+            None
+        }
     };
-    println!("routing");
     let reload = tokio::spawn(reload_pools(routed.clone(), common.clone(), hang_up));
     stopped.await;
     eprintln!("stopping: calls have {} s to end, the rest goes back to the queue", GRACE.as_secs());
