@@ -17,8 +17,8 @@ const LINES: usize = 1_000;
 const LONG: usize = 200_000;
 const SHORT: usize = 100;
 const SLOTS: usize = 64;
-/// Steps that are held ahead, as one does for many short jobs: then whoever has waited longest comes next.
-const AHEAD: usize = 960;
+/// Steps that are held ahead, as one does for many short jobs.
+const AHEAD: usize = 192;
 const JOB: Duration = Duration::from_millis(1);
 
 pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
