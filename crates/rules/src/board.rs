@@ -288,7 +288,7 @@ impl Board {
         self.begin(id, session, host)
     }
 
-    /// Dispatch a step without a worker: its message goes into the queue outside.
+    /// Dispatch a step in the hands of nobody: a session begins it at once, or whoever the queue outside sends.
     pub fn queue(&mut self, id: StepId, tick: i64) -> Result<(), IllegalMove> {
         self.fire(Move::new(id, Event::Dispatched))?;
         self.edit(id, |step, _| {
