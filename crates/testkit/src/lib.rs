@@ -1,7 +1,9 @@
 //! An engine on a stage: a real store and the real turn, with simulated time and a worker that a test plays by hand.
 
+mod doubtful;
 mod nodes;
 mod stage;
 
+pub use doubtful::Doubt;
 pub use nodes::Nodes;
 pub use stage::{SERVER, Stage, outcome_of};

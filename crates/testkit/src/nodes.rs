@@ -1,7 +1,8 @@
 //! Several engines on one PostgreSQL database, each deciding by itself, under the server's clock.
 
+use crate::doubtful::{Doubt, DoubtfulStore};
 use crate::stage::{SERVER, outcome_of};
-use engine::{Config, Engine, EngineThread, Operation};
+use engine::{Config, Engine, EngineError, EngineThread, Operation};
 use model::{DispatchGroup, NewStep, Outcome, Report, SessionOffer, State, StepId};
 use rules::operator::Verb;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use store::postgres::Scratch;
 use store::postgres::tokio_postgres::{self, Client};
 use store::sqlite::Holder;
-use store::{Browse, Clock, Database, Filter, SystemClock};
+use store::{Browse, Clock, Database, Filter, Store, SystemClock};
 
 pub struct Nodes {
     nodes: Vec<(Engine, Option<EngineThread>)>,
@@ -37,7 +38,21 @@ impl Nodes {
     }
 
     pub fn add(&mut self, config: Config) {
-        let store = self.database().open(None, Holder::default()).expect("the database opens");
+        self.start_on(self.open(), config);
+    }
+
+    /// A node that can lose the news of what it stored.
+    pub fn add_doubtful(&mut self, config: Config) -> Doubt {
+        let doubt = Doubt::default();
+        self.start_on(Box::new(DoubtfulStore { store: self.open(), doubt: doubt.clone() }), config);
+        doubt
+    }
+
+    fn open(&self) -> Box<dyn Store> {
+        self.database().open(None, Holder::default()).expect("the database opens")
+    }
+
+    fn start_on(&mut self, store: Box<dyn Store>, config: Config) {
         let (engine, thread) = Engine::start(store, config).expect("the engine starts");
         self.nodes.push((engine, Some(thread)));
     }
@@ -94,14 +109,19 @@ impl Nodes {
                             let Some(outcome) = answer_of(&claim.action) else { continue };
                             let (step, attempt) = (claim.step, claim.attempt);
                             let report = Report { session: session.id, step, attempt, outcome, log: Vec::new(), delivery: None };
-                            if engine.report(vec![report]).await.is_ok() {
-                                held.retain(|(id, _)| *id != step);
+                            // A node that reads everything anew takes nothing meanwhile.
+                            while let Err(EngineError::Unavailable(_)) = engine.report(vec![report.clone()]).await {
+                                tokio::task::yield_now().await;
                             }
+                            held.retain(|(id, _)| *id != step);
                         }
                     }
                     _ = beat.tick() => {
-                        let Ok(revoked) = engine.heartbeat(session.id, received, held.clone()).await else { return };
-                        held.retain(|one| !revoked.contains(one));
+                        match engine.heartbeat(session.id, received, held.clone()).await {
+                            Ok(revoked) => held.retain(|one| !revoked.contains(one)),
+                            Err(EngineError::Unavailable(_)) => {}
+                            Err(_) => return,
+                        }
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! What only a database that nodes share can show.
 
 mod differential;
+mod doubt;
 mod enqueue;
 mod executions_in;
 mod lines;

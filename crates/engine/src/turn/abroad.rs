@@ -187,6 +187,7 @@ impl Node {
         for then in self.peers.vanished(&overdue, now) {
             self.answered(turn, then, Err(unknown()));
         }
+        let met = self.sessions.meet(&look.sessions);
         // After a turn that the database refused, one at a time: one of them may be why.
         let at_once = if self.unfit { 1 } else { usize::MAX };
         let fresh = |peers: &mut Peers, id| peers.take(id, self.turn_number, self.unfit);
@@ -197,7 +198,7 @@ impl Node {
             self.take_signal(turn, signal, now)?;
         }
         // Last: what a session said before it ended counts.
-        self.see_sessions(turn, &mut look)
+        self.see_sessions(turn, &mut look, met)
     }
 
     fn answered(&mut self, turn: &mut Turn, then: Then, answer: std::result::Result<&str, EngineError>) {
@@ -230,7 +231,7 @@ impl Node {
     }
 
     /// What a session of another node held is lost with it.
-    fn see_sessions(&mut self, turn: &mut Turn, look: &mut Look) -> Result<()> {
+    fn see_sessions(&mut self, turn: &mut Turn, look: &mut Look, met: bool) -> Result<()> {
         let (gone, changed) = self.sessions.see(std::mem::take(&mut look.sessions));
         for (session, elsewhere) in gone.into_iter().filter(|(_, e)| !e.held.is_empty()) {
             warn!(%session, steps = elsewhere.held.len(), "a session of another node is gone");
@@ -241,7 +242,7 @@ impl Node {
             }
             self.revoke(turn, elsewhere.node, session, steps);
         }
-        if changed {
+        if changed || met {
             self.want()?;
         }
         Ok(())

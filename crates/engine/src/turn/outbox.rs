@@ -276,7 +276,7 @@ impl Node {
     ) -> Result<()> {
         if let (Some(group), Reply::Caller(_)) = (self.foreign_group(sent.step)?, &reply) {
             let session = sent.session;
-            self.ask(turn, &group, &Signal::Begin(sent), Then::Begin { session, reply });
+            self.ask(turn, &group, &Signal::Begin(sent), Then::Begin { session, reply: Some(reply) });
             return Ok(());
         }
         let live = self.sessions.get(sent.session).filter(|live| live.is_open());
@@ -330,17 +330,20 @@ impl Node {
         &mut self,
         turn: &mut Turn,
         session: SessionId,
-        reply: Reply<Taken>,
+        reply: Option<Reply<Taken>>,
         answer: std::result::Result<Taken, EngineError>,
     ) {
         let is_open = self.sessions.get(session).is_some_and(|live| live.is_open());
-        reply.send(match answer {
+        let answer = match answer {
             Ok(Ok(pulled)) => {
                 self.pulled(turn, session, 0, Ok(pulled));
                 if is_open { Ok(Ok(Pulled::new())) } else { Err(EngineError::NoSession) }
             }
             other => other,
-        });
+        };
+        if let Some(reply) = reply {
+            reply.send(answer);
+        }
     }
 
     fn held_elsewhere(&mut self, session: SessionId, group: &DispatchGroup, claim: &Claim) {

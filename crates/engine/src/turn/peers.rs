@@ -32,10 +32,23 @@ pub enum Then {
     Tell(Tell),
     /// A worker waits to hear that its reports were applied.
     Reported { of: Vec<(SessionId, StepId)>, tell: Tell },
-    /// A session of this node was sent for a step.
-    Begin { session: SessionId, reply: Reply<Taken> },
-    /// A session asked for work.
+    /// A session of this node was sent for a step; nobody is told once it is in doubt whether anybody was asked.
+    Begin { session: SessionId, reply: Option<Reply<Taken>> },
+    /// A session asked for work; it keeps no places for it once that is in doubt.
     Pull { session: SessionId, places: usize, owner: NodeId },
+}
+
+impl Then {
+    /// What is left to do with an answer that may still come, once whoever waits was told that it may not: steps in it were given.
+    fn in_doubt(&self) -> Option<Then> {
+        match self {
+            Then::Begin { session, .. } => Some(Then::Begin { session: *session, reply: None }),
+            Then::Pull { session, owner, .. } => {
+                Some(Then::Pull { session: *session, places: 0, owner: *owner })
+            }
+            Then::Tell(_) | Then::Reported { .. } => None,
+        }
+    }
 }
 
 struct Waiting {
@@ -150,9 +163,16 @@ impl Peers {
         let (turn, since) = at;
         self.waiting.insert(signal, Waiting { then, dispatch_group, since, turn });
     }
-    /// What was asked in turns that were not stored, or not for certain.
+    /// What was asked in turns that were not stored, or not for certain: steps in a late answer still come to their session.
     pub fn unstored(&mut self, durable: u64) -> Vec<Then> {
-        self.waiting.extract_if(|_, w| w.turn > durable).map(|(_, w)| w.then).collect()
+        let unstored: Vec<(SignalId, Waiting)> = self.waiting.extract_if(|_, w| w.turn > durable).collect();
+        for (id, Waiting { then, dispatch_group, since, .. }) in &unstored {
+            if let Some(then) = then.in_doubt() {
+                let (dispatch_group, since) = (dispatch_group.clone(), *since);
+                self.waiting.insert(*id, Waiting { then, dispatch_group, since, turn: durable });
+            }
+        }
+        unstored.into_iter().map(|(_, w)| w.then).collect()
     }
     pub fn all_waiting(&self) -> Vec<SignalId> {
         self.waiting.keys().copied().collect()
@@ -173,7 +193,7 @@ impl Peers {
     }
     pub fn is_asked(&self, session: SessionId, owner: NodeId) -> bool {
         self.waiting.values().any(|w| match &w.then {
-            Then::Pull { session: s, owner: o, .. } => *s == session && *o == owner,
+            Then::Pull { session: s, owner: o, places } => *places > 0 && *s == session && *o == owner,
             Then::Tell(_) | Then::Reported { .. } | Then::Begin { .. } => false,
         })
     }

@@ -199,6 +199,17 @@ impl Sessions {
         let held = other.held.get(&step).is_some_and(|held| fits(*held));
         held.then(|| other.held.remove(&step)).map(|_| other.node)
     }
+    /// Sessions of other nodes that were not known yet, if any: what they ask is answered by the turn that first sees them.
+    pub fn meet(&mut self, rows: &[SessionRow]) -> bool {
+        let n = self.elsewhere.len();
+        for row in rows {
+            if !self.is_known(row.id) {
+                let (node, offer) = (row.node, row.offer.clone());
+                self.elsewhere.insert(row.id, Elsewhere { node, offer, held: IdMap::default() });
+            }
+        }
+        self.elsewhere.len() != n
+    }
     /// The sessions of other nodes as they are now; what those held that are gone, and whether the offers changed.
     pub fn see(&mut self, rows: Vec<SessionRow>) -> (Vec<(SessionId, Elsewhere)>, bool) {
         let mut before = std::mem::take(&mut self.elsewhere);
