@@ -1,6 +1,7 @@
 //! The nouns of Stepfast. No verbs, no I/O, no clock: everything here can be built in a test from a line of text.
 
 mod block;
+pub mod definition;
 mod delivery;
 mod effect;
 mod execution;
