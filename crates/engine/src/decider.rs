@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use store::{Store, StoreError};
+use tokio::sync::watch;
 
 /// Wait after a failed commit before looking again, doubled for each further failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(250);
@@ -35,10 +36,10 @@ impl Decider {
         store: Box<dyn Store>,
         config: Config,
         inbox: Sender<Request>,
-        healthy: Arc<AtomicBool>,
+        signs: (Arc<AtomicBool>, watch::Sender<u64>),
     ) -> Result<Decider, EngineError> {
         Ok(Decider {
-            node: Node::new(store, config, inbox, healthy)?,
+            node: Node::new(store, config, inbox, signs)?,
             waiting: VecDeque::new(),
             pace: Pace::default(),
             failed: None,

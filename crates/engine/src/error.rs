@@ -1,6 +1,6 @@
 //! Why the engine did not do what it was asked.
 
-use model::{Fault, StepId, limits};
+use model::{Fault, StepId, WorkflowId, limits};
 use rules::operator::Refusal;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
@@ -13,6 +13,18 @@ pub enum EngineError {
     Invalid(Vec<Fault>),
     #[error("there is no step {0}")]
     NoStep(StepId),
+    #[error("there is no workflow {0}")]
+    NoWorkflow(WorkflowId),
+    #[error("there is no definition `{0}`; store one with `stepfast apply`")]
+    NoDefinition(String),
+    #[error(
+        "version {version} of `{workflow}` is on record and says something else; give it another version"
+    )]
+    DefinitionDiffers { workflow: String, version: String },
+    #[error("workflow {workflow}: {why}")]
+    WorkflowRefused { workflow: WorkflowId, why: String },
+    #[error("workflow {workflow} has changed since; it is at version {version} now")]
+    WorkflowChanged { workflow: WorkflowId, version: u64 },
     #[error("there is no dispatch group `{0}`")]
     NoGroup(String),
     #[error("step {step}: {why}")]

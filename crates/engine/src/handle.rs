@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use store::{Store, StoreError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Decisions recurse with the depth of what they decide on.
 const STACK: usize = 16 << 20;
@@ -29,6 +29,8 @@ pub struct Engine {
     healthy: Arc<AtomicBool>,
     queues: Arc<[Name]>,
     executions: Executions,
+    /// Counts turns that told something of workflows.
+    told: watch::Receiver<u64>,
     pub(crate) progress: Board,
 }
 
@@ -58,13 +60,14 @@ impl Engine {
         let healthy = Arc::new(AtomicBool::new(true));
         let queues = config.known_queues().into();
         let executions = Executions::new(store.ledger());
-        let mut decider = Decider::new(store, config, inbox.clone(), healthy.clone())?;
+        let (tell, told) = watch::channel(0);
+        let mut decider = Decider::new(store, config, inbox.clone(), (healthy.clone(), tell))?;
         let thread = std::thread::Builder::new()
             .name("stepfast-decider".into())
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        let engine = Engine { inbox, healthy, queues, executions, progress: Board::default() };
+        let engine = Engine { inbox, healthy, queues, executions, told, progress: Board::default() };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
@@ -78,11 +81,16 @@ impl Engine {
         &self.executions
     }
 
+    /// Changes when something of workflows was told on this node and is durable. Only a hint: other nodes tell things too.
+    pub fn told(&self) -> watch::Receiver<u64> {
+        self.told.clone()
+    }
+
     fn send(&self, request: Request) -> Result<()> {
         self.inbox.send(request).map_err(|_| EngineError::Stopping)
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
+    pub(crate) async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
         let (caller, answer) = oneshot::channel();
         self.send(request(Reply::Caller(caller)))?;
         // No answer means that the turn was dropped before it came to this request.
@@ -205,7 +213,7 @@ impl Engine {
 }
 
 /// Nothing that a database would not keep.
-fn storable<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<()> {
+pub(crate) fn storable<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<()> {
     let with_nul = texts.into_iter().filter(|(_, text)| text.contains('\0'));
     let faults: Vec<Fault> = with_nul.map(|(field, _)| Fault::nul(field)).collect();
     if faults.is_empty() { Ok(()) } else { Err(EngineError::Invalid(faults)) }

@@ -3,6 +3,7 @@
 mod config;
 mod create_once;
 mod decider;
+mod definitions;
 mod error;
 mod executions;
 mod handle;
@@ -16,8 +17,10 @@ mod request;
 mod signal;
 mod stopwatch;
 mod turn;
+mod workflows;
 
 pub use config::Config;
+pub use definitions::Applied;
 pub use error::EngineError;
 pub use executions::{Ask, Begin, Begun, ExecutionError, Executions, Forgotten, Held, Once, OnceError};
 pub use handle::{Engine, EngineThread, SessionHandle};
@@ -28,7 +31,8 @@ pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
     Attending, Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Outgoing,
-    Publication, ReportAnswer, Sent, TickReport,
+    Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated, WorkflowOperation,
+    WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;
 pub use rules::idempotency::Refusal;

@@ -1,11 +1,16 @@
 //! What reaches the decider, and what it answers once the turn is durable.
 
 pub use crate::signal::{Reply, Taken};
-use model::{Breaker, Claim, DispatchGroup, Name, NewStep, Report, SessionId, SessionOffer, State, StepId};
+use model::{
+    Breaker, Claim, DispatchGroup, Name, NewStep, Report, SessionId, SessionOffer, State, StepId, WorkflowId,
+    WorkflowState,
+};
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
 use rules::settle::Mode;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use store::{StoreError, Wake};
 use tokio::sync::mpsc;
@@ -105,6 +110,99 @@ pub struct GroupOperated {
     pub more: bool,
 }
 
+/// A workflow that is to be started.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StartWorkflow {
+    /// The key of its definition.
+    pub workflow: String,
+    /// The newest, unless one is named.
+    pub version: Option<String>,
+    pub input: Option<Box<RawValue>>,
+    pub labels: BTreeMap<String, String>,
+    /// Who, where it goes into the audit.
+    pub by: Option<String>,
+}
+
+impl StartWorkflow {
+    pub fn of(workflow: &str) -> StartWorkflow {
+        StartWorkflow { workflow: workflow.into(), ..StartWorkflow::default() }
+    }
+    /// With this input, as JSON.
+    pub fn with(self, input: &impl Serialize) -> Result<StartWorkflow, serde_json::Error> {
+        Ok(StartWorkflow { input: Some(serde_json::value::to_raw_value(input)?), ..self })
+    }
+    pub(crate) fn named(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{} {version}", self.workflow),
+            None => self.workflow.clone(),
+        }
+    }
+}
+
+/// A workflow that now exists.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    pub id: WorkflowId,
+    pub workflow: String,
+    pub version: String,
+    pub dispatch_group: DispatchGroup,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkflowVerb {
+    Pause,
+    Resume,
+    Cancel,
+}
+
+impl WorkflowVerb {
+    pub const ALL: [WorkflowVerb; 3] = [WorkflowVerb::Pause, WorkflowVerb::Resume, WorkflowVerb::Cancel];
+    pub fn word(self) -> &'static str {
+        match self {
+            WorkflowVerb::Pause => "pause",
+            WorkflowVerb::Resume => "resume",
+            WorkflowVerb::Cancel => "cancel",
+        }
+    }
+    pub fn done(self) -> &'static str {
+        match self {
+            WorkflowVerb::Pause => "paused",
+            WorkflowVerb::Resume => "resumed",
+            WorkflowVerb::Cancel => "cancelled",
+        }
+    }
+    pub fn leads_to(self) -> WorkflowState {
+        match self {
+            WorkflowVerb::Pause => WorkflowState::Paused,
+            WorkflowVerb::Resume => WorkflowState::Running,
+            WorkflowVerb::Cancel => WorkflowState::Cancelled,
+        }
+    }
+}
+
+/// What a person asks for about a workflow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkflowOperation {
+    pub workflow: WorkflowId,
+    pub verb: WorkflowVerb,
+    pub by: String,
+    pub why: String,
+    pub dry_run: bool,
+    /// The version of the workflow that was looked at; if it is another by now, nothing is done.
+    pub expected: Option<u64>,
+}
+
+/// What was done to a workflow, or would be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkflowOperated {
+    pub workflow: WorkflowId,
+    pub from: WorkflowState,
+    pub to: WorkflowState,
+    pub version: u64,
+}
+
 /// Whether a turn by hand hands out work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch {
@@ -134,6 +232,14 @@ pub enum Request {
     OperateGroup {
         operation: GroupOperation,
         reply: Reply<GroupOperated>,
+    },
+    StartWorkflow {
+        start: StartWorkflow,
+        reply: Reply<Started>,
+    },
+    OperateWorkflow {
+        operation: WorkflowOperation,
+        reply: Reply<WorkflowOperated>,
     },
     Breaker {
         scope: Option<DispatchGroup>,

@@ -4,10 +4,10 @@
 //!        owner; the owner's commit holds the effects and the answer, and the caller waits for it.
 
 use crate::EngineError;
-use crate::request::{GroupOperation, Operation, Sent};
+use crate::request::{GroupOperation, Operation, Sent, WorkflowOperation};
 use model::{
     BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Place, Priority, Report, SessionId,
-    SignalId, State, Step, StepId, StepKind, Timestamp,
+    SignalId, State, Step, StepId, StepKind, Timestamp, WorkflowId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub enum Signal {
     },
     OperateGroup {
         operation: GroupOperation,
+    },
+    OperateWorkflow {
+        operation: WorkflowOperation,
     },
     /// The turn of these steps has come in their blocks: they stand in line here.
     Join {
@@ -95,6 +98,9 @@ pub struct Arrived {
     /// Blocks that may have ready steps.
     #[serde(default)]
     pub blocks: Vec<BlockId>,
+    /// Workflows that are to be begun.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workflows: Vec<WorkflowId>,
     /// What is due soon.
     #[serde(default)]
     pub wakes: Vec<(Timestamp, StepId)>,

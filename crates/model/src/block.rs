@@ -168,6 +168,10 @@ pub struct Block {
     /// The first few children that failed, for the parent's error.
     pub blame: Vec<StepId>,
     pub sweep: Option<Sweep>,
+    /// Children that are still to be made.
+    pub to_come: u32,
+    /// Nothing of it starts: the workflow it belongs to is held.
+    pub held: bool,
     /// The block has not come to rest: rules must look at it in the next turn.
     pub touched: bool,
     pub version: u64,
@@ -192,6 +196,8 @@ impl Block {
             wants_resolvers: false,
             blame: Vec::new(),
             sweep: None,
+            to_come: 0,
+            held: false,
             touched: true,
             version: 0,
         }
@@ -252,8 +258,8 @@ impl Block {
     pub fn unsettled(&self) -> u32 {
         self.steps.hot + self.steps.not_runnable + self.resolvers.hot + self.resolvers.not_runnable
     }
-    /// No child can move any more; dormant resolvers do not count.
+    /// No child can move any more, and none is still to come; dormant resolvers do not count.
     pub fn is_at_rest(&self) -> bool {
-        self.steps.hot == 0 && self.resolvers.hot == 0 && self.sweep.is_none()
+        self.steps.hot == 0 && self.resolvers.hot == 0 && self.to_come == 0 && self.sweep.is_none()
     }
 }

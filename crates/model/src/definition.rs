@@ -41,6 +41,9 @@ pub struct Definition {
     pub concurrency: Option<Concurrency>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Values of the input that are never shown, each as the way to it: `input.card.number`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
     pub steps: Vec<StepDef>,
 }
 

@@ -52,6 +52,10 @@ id!(
     BlockId
 );
 id!(
+    /// One run of a definition.
+    WorkflowId
+);
+id!(
     /// One running worker process, random per start.
     SessionId
 );

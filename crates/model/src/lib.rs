@@ -18,6 +18,7 @@ mod state;
 mod status;
 mod step;
 mod time;
+mod workflow;
 
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
 pub use delivery::{Delivery, DeliveryError, DeliveryStatus};
@@ -27,7 +28,7 @@ pub use execution::{
     Standing, name_faults,
 };
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
-pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId};
+pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, WorkflowId};
 pub use key::{Key, NewKey, Right, Role};
 pub use message_group::{
     DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,
@@ -40,3 +41,6 @@ pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use status::Status;
 pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};
 pub use time::Timestamp;
+pub use workflow::{
+    BRANCH_ACTION, BranchDecision, InWorkflow, Pinned, WAIT_ACTION, WORKFLOW_ACTION, Workflow, WorkflowState,
+};

@@ -17,6 +17,21 @@ pub const ATTEMPTS_KEPT: u32 = 1_000;
 pub const NAME_BYTES_MAX: usize = 255;
 /// Levels of blocks inside blocks.
 pub const NESTING_MAX: u32 = 64;
+/// Items of one fan-out.
+pub const ITEMS_MAX: usize = 1_000_000;
+/// Items of a fan-out that one turn makes.
+pub const ITEMS_PAGE: usize = 1_000;
+/// Workflows inside workflows.
+pub const WORKFLOW_NESTING_MAX: u32 = 64;
+/// Labels of one workflow.
+pub const LABELS_MAX: usize = 64;
+/// Workflows and definitions remembered between turns; more are read again when they are needed.
+pub const CACHED_WORKFLOWS_MAX: usize = 50_000;
+pub const CACHED_DEFINITIONS_MAX: usize = 1_000;
+/// Workflows that wait for others with the same key and are known in memory, for one key.
+pub const WAITING_WORKFLOWS_MAX: usize = 1_000;
+/// Rounds in which steps of workflows follow each other in one turn.
+pub const WORKFLOW_ROUNDS_MAX: usize = 1_000;
 /// Steps of one create call, its nested children included.
 pub const STEPS_PER_CREATE_MAX: usize = 10_000;
 /// Highest index inside a block.
@@ -133,6 +148,7 @@ pub const EXECUTIONS_PER_COMMIT: usize = 256;
 pub const EXECUTIONS_FORGOTTEN_PAGE: usize = 1_000;
 
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
+const _: () = assert!(ITEMS_PAGE <= STEPS_PER_CREATE_MAX && ITEMS_PAGE <= CACHED_STEPS_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < SESSION_LEASE.as_secs());
 const _: () = assert!(

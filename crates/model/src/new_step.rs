@@ -67,6 +67,9 @@ pub struct NewStep {
     /// Not wanted any more if it has not started by this instant, in microseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
+    /// How long one execution may take; beyond it, the step is taken from its worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
     /// Executions including the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,

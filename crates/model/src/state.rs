@@ -88,6 +88,8 @@ words!(
     Event, "step event" {
         Dispatched = "dispatched",
         Started = "started",
+        /// It begins without a worker: it waits for time, for its items or for a workflow, or is decided at once.
+        Entered = "entered",
         Completed = "completed",
         Resolved = "resolved",
         Failed = "failed",
@@ -144,6 +146,12 @@ words!(
         Promoted = "promoted",
         Operator = "operator",
         Retried = "retried",
+        ConditionFalse = "condition_false",
+        NotOnActiveBranch = "not_on_active_branch",
+        TerminatedEarly = "terminated_early",
+        WorkflowCancelled = "workflow_cancelled",
+        /// Nothing of its workflow starts now.
+        WorkflowHeld = "workflow_held",
     }
 );
 

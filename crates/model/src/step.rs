@@ -1,7 +1,9 @@
 //! A step as rules see it, and the rest of its row that only people read.
 
 use crate::state::words;
-use crate::{BlockId, DispatchGroup, Member, Reason, SessionId, State, StepId, Timestamp, UnknownWord};
+use crate::{
+    BlockId, DispatchGroup, InWorkflow, Member, Reason, SessionId, State, StepId, Timestamp, UnknownWord,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -96,6 +98,9 @@ pub struct Step {
     pub member: Option<Member>,
     /// If it has not started by then, it is not wanted any more.
     pub expires_at: Option<Timestamp>,
+    pub in_workflow: Option<InWorkflow>,
+    /// How long one execution may take.
+    pub timeout: Option<Duration>,
     pub kind: StepKind,
     pub place: Option<Place>,
     /// The block this step owns; a step with one is a parent.
@@ -169,6 +174,8 @@ pub struct Detail {
     pub error_stack_trace: Option<String>,
     /// What a person should know: an unknown queue, the note of a resolved step.
     pub note: Option<String>,
+    /// The branch of its workflow that it stands on.
+    pub branch_key: Option<String>,
     pub superseded_by: Option<StepId>,
     pub was_throttled: Option<bool>,
     /// A failure was told to someone; `false` asks not to tell.
@@ -184,7 +191,16 @@ impl Detail {
     /// Take from `later` whatever it says.
     pub fn merge(&mut self, later: Detail) {
         macro_rules! take { ($($field:ident),+) => { $(if later.$field.is_some() { self.$field = later.$field; })+ } }
-        take!(step_key, label, relatable_type, relatable_id, error_message, error_stack_trace, note);
+        take!(
+            step_key,
+            label,
+            relatable_type,
+            relatable_id,
+            error_message,
+            error_stack_trace,
+            note,
+            branch_key
+        );
         take!(superseded_by, was_throttled, was_notified, late_reports);
         take!(block_cleared_at, block_cleared_by, block_cleared_why);
         // The first answer stays: a later run of the same step does not rewrite it.

@@ -70,6 +70,9 @@ pub struct Board {
     group_holds: Vec<HoldChange>,
     asks: Vec<Ask>,
     ended_away: Vec<EndedAway>,
+    /// Steps that ended and whose workflow goes on because of it, and steps that came back to be done again.
+    ended_in_workflows: Vec<StepId>,
+    returned_in_workflows: Vec<StepId>,
     /// Steps in hand that other nodes decide about.
     guests: Vec<StepId>,
     /// Blocks whose sweep has done what it can here: its kind, and above which index.
@@ -266,6 +269,13 @@ impl Board {
         if to == State::Pending {
             self.returned.push(id);
         }
+        if self.steps[&id].step.in_workflow.is_some() {
+            match to {
+                State::Pending => self.returned_in_workflows.push(id),
+                _ if to.is_terminal() && event != Event::Superseded => self.ended_in_workflows.push(id),
+                _ => {}
+            }
+        }
         self.mark_group(id, to, event);
         if let Some(child_block) = child_block
             && to.is_terminal()
@@ -319,6 +329,26 @@ impl Board {
             self.touched.insert(block);
         }
         self.refresh_window(id);
+    }
+
+    /// Steps of workflows that ended since the last look, in the order of their ends.
+    pub fn take_ended_in_workflows(&mut self) -> Vec<StepId> {
+        std::mem::take(&mut self.ended_in_workflows)
+    }
+
+    pub fn take_returned_in_workflows(&mut self) -> Vec<StepId> {
+        std::mem::take(&mut self.returned_in_workflows)
+    }
+    /// What followed from the end of this step was done.
+    pub fn unlist_ended(&mut self, id: StepId) {
+        if self.ended_in_workflows.last() == Some(&id) {
+            self.ended_in_workflows.pop();
+        }
+    }
+
+    /// What this turn adds to the row of a step that people read.
+    pub fn said(&self, id: StepId) -> Option<&Detail> {
+        self.steps.get(&id)?.change.as_ref().map(|change| &change.detail)
     }
 
     /// A step becomes the owner of a block it did not have before.
@@ -520,7 +550,11 @@ fn settle_fields(step: &mut Step, from: State, to: State, event: Event, now: Tim
             step.throttled = false;
             step.wake_at = None;
         }
-        State::Running => step.started_at = Some(now),
+        State::Running => {
+            step.started_at = Some(now);
+            step.wake_at = None;
+            step.throttled = false;
+        }
         State::Polling => step.session = None,
         State::NotRunnable => {}
         _ => {
@@ -530,6 +564,7 @@ fn settle_fields(step: &mut Step, from: State, to: State, event: Event, now: Tim
             match event {
                 Event::Exhausted if from == State::Running => step.failed_attempts += 1,
                 Event::Failed | Event::Stopped => step.failed_attempts += 1,
+                Event::TimedOut if step.session.is_some() => step.failed_attempts += 1,
                 Event::LostTooOften => step.lost_attempts += u32::from(from != State::Pending),
                 _ => {}
             }

@@ -349,6 +349,8 @@ pub fn blank(id: StepId) -> Step {
         pool: None,
         member: None,
         expires_at: None,
+        in_workflow: None,
+        timeout: None,
         kind: StepKind::Default,
         place: None,
         child_block: None,

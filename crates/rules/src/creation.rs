@@ -201,10 +201,7 @@ impl Planner<'_, '_> {
         let id = StepId::from_bytes((self.ground.new_id)());
         let member = self.member_for(new, path, id);
         let group = self.home_for(new, path, member.as_ref(), home);
-        if depth > limits::NESTING_MAX {
-            let fix = format!("nest at most {} levels", limits::NESTING_MAX);
-            self.fault(path.into(), format!("this step would stand {depth} levels deep"), fix);
-        }
+        self.check_depth(depth, path);
         let (queue, note) = self.queue_for(new, priority);
         let index = new.index.unwrap_or(1).max(1);
         block.into_iter().for_each(|block| self.place(block, kind, index, path));
@@ -218,6 +215,8 @@ impl Planner<'_, '_> {
             pool: self.pool_for(new, path),
             member,
             expires_at: self.expires_at(new, path),
+            in_workflow: None,
+            timeout: new.timeout_ms.map(Duration::from_millis),
             kind,
             place: block.map(|block| Place { block, index }),
             child_block,
@@ -254,6 +253,13 @@ impl Planner<'_, '_> {
             }
         }
         (self.faults.len() == faults).then_some(id)
+    }
+
+    fn check_depth(&mut self, depth: u32, path: &str) {
+        if depth > limits::NESTING_MAX {
+            let fix = format!("nest at most {} levels", limits::NESTING_MAX);
+            self.fault(path.into(), format!("this step would stand {depth} levels deep"), fix);
+        }
     }
 
     fn check_words(&mut self, new: &NewStep, path: &str) {
@@ -295,6 +301,10 @@ impl Planner<'_, '_> {
             let fix =
                 format!("write a number from 1 to {} (executions including the first)", limits::ATTEMPTS_MAX);
             self.fault(format!("{path}.max_attempts"), "is out of range", fix);
+        }
+        if new.timeout_ms.is_some_and(|ms| ms == 0 || Duration::from_millis(ms) > limits::WAIT_MAX) {
+            let fix = format!("write milliseconds, from 1 to {}", limits::WAIT_MAX.as_millis());
+            self.fault(format!("{path}.timeout_ms"), "is out of range", fix);
         }
         if new.index.is_some_and(|n| n > limits::INDEX_MAX) {
             self.fault(

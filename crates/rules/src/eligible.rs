@@ -13,6 +13,9 @@ pub fn is_ready(step: &Step, block: Option<&Block>, now: model::Timestamp) -> bo
 
 /// Its block has come to its index, and nothing is about to take it away.
 pub fn has_turn(step: &Step, block: &Block) -> bool {
+    if block.held {
+        return false;
+    }
     if block.sweep.is_some_and(|s| s.covers(step.kind, step.state, step.index())) {
         return false;
     }

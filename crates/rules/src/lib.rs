@@ -18,6 +18,7 @@ pub mod settle;
 pub mod share;
 pub mod why;
 pub mod worker;
+pub mod workflow;
 
 #[cfg(test)]
 mod check;

@@ -68,6 +68,14 @@ pub struct Settled {
 }
 
 impl Settled {
+    /// What another settling of the same turn did.
+    pub fn add(&mut self, more: Settled) {
+        self.moved.iter_mut().zip(more.moved).for_each(|(n, m)| *n += m);
+        self.stopped_at = more.stopped_at;
+        self.refused.extend(more.refused);
+        self.rounds += more.rounds;
+        self.unfinished = more.unfinished;
+    }
     pub fn total(&self) -> u32 {
         self.moved.iter().sum()
     }

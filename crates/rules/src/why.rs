@@ -4,7 +4,10 @@
 //!        which this finds nothing true is lost work, and `check` says so.
 
 use crate::{eligible, pool};
-use model::{Block, Breaker, PoolUse, SessionId, State, Step, StepId, StepKind, Timestamp};
+use model::{
+    Block, Breaker, PoolUse, Reason, SessionId, State, Step, StepId, StepKind, Timestamp, WAIT_ACTION,
+    WorkflowId, WorkflowState,
+};
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +31,19 @@ pub enum Why {
     /// It waits for its own children.
     Children {
         live: u32,
+    },
+    /// Items of its list are still to be made.
+    Items {
+        to_come: u32,
+    },
+    /// It waits for the end of another workflow.
+    Below {
+        workflow: WorkflowId,
+        state: WorkflowState,
+    },
+    /// Its workflow is paused, or has failed.
+    WorkflowHeld {
+        workflow: Option<WorkflowId>,
     },
     /// Its block is being closed; it falls in one of the next turns.
     Closing,
@@ -114,6 +130,8 @@ pub struct Context<'a> {
     pub pool: Option<&'a PoolUse>,
     /// What stands before it in its message group.
     pub ahead: Option<Ahead>,
+    /// The workflow whose end it waits for.
+    pub below: Option<(WorkflowId, WorkflowState)>,
 }
 
 /// What stands before a step in its message group.
@@ -130,10 +148,18 @@ pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
         State::Pending => pending(step, cx),
         State::Polling => step.wake_at.map(|at| Why::DueLater { at, throttled: false }).into_iter().collect(),
         State::Dispatched | State::Running if !step.parked => held(step, cx),
+        State::Running if step.child_block.is_none() => {
+            let live = cx.below.filter(|(_, state)| !state.is_over());
+            live.map(|(workflow, state)| Why::Below { workflow, state }).into_iter().collect()
+        }
         State::Running => {
+            let to_come = cx.children.map_or(0, |b| b.to_come);
+            let held = cx.children.is_some_and(|b| b.held);
             let live = cx.children.map_or(0, |b| b.steps.hot + b.resolvers.hot);
             let closing = cx.children.is_some_and(|b| b.sweep.is_some() || b.wants_resolvers || b.touched);
             match (live, closing) {
+                _ if held => vec![held_by(step)],
+                (0, _) if to_come > 0 => vec![Why::Items { to_come }],
                 (0, true) => vec![Why::Closing],
                 (0, false) => Vec::new(),
                 (live, _) => vec![Why::Children { live }],
@@ -159,8 +185,18 @@ fn held(step: &Step, cx: &Context) -> Vec<Why> {
     }
 }
 
+fn held_by(step: &Step) -> Why {
+    Why::WorkflowHeld { workflow: step.in_workflow.map(|part| part.workflow) }
+}
+
 fn pending(step: &Step, cx: &Context) -> Vec<Why> {
     let mut all = Vec::new();
+    if step.reason == Some(Reason::WorkflowHeld) || cx.block.is_some_and(|block| block.held) {
+        return vec![held_by(step)];
+    }
+    if &*step.action == WAIT_ACTION && step.in_workflow.is_some() {
+        return step.wake_at.map(|at| Why::DueLater { at, throttled: false }).into_iter().collect();
+    }
     if let Some(at) = step.wake_at
         && at > cx.now
     {
@@ -252,6 +288,13 @@ impl fmt::Display for Why {
             }
             Why::Parent { parent, state } => write!(f, "its parent {parent} is {state} and has not returned"),
             Why::Children { live } => write!(f, "it waits for {live} live step(s) of its child block"),
+            Why::Items { to_come } => write!(f, "{to_come} of its items are still to be made"),
+            Why::Below { workflow, state } => write!(f, "it waits for workflow {workflow}, which is {state}"),
+            Why::WorkflowHeld { workflow } => {
+                write!(f, "its workflow")?;
+                workflow.map_or(Ok(()), |id| write!(f, " {id}"))?;
+                write!(f, " is held; see `stepfast show`")
+            }
             Why::Closing => write!(f, "its block is being settled"),
             Why::Breaker { everywhere, why, .. } => {
                 let scope = if *everywhere { "everywhere" } else { "for its dispatch group" };

@@ -1,5 +1,14 @@
 //! What people ask, answered from one reading connection: for the API, the pages and the command line alike.
 
+mod course;
+mod definitions;
+mod workflows;
+
+pub use course::{NoItems, decisions, events, items};
+pub use definitions::{Standing, as_written, definition, definitions, standing, stored};
+pub use workflows::{workflow, workflows};
+
+use crate::secrets::Known;
 use crate::{convert, figures, words};
 use model::{BlockId, Breaker, DispatchGroup, StepId, Timestamp};
 use std::collections::HashMap;
@@ -15,7 +24,7 @@ const PAGE_BYTES_MAX: usize = 8 << 20;
 pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
     let mut filter = filter.clone();
     let limit = filter.limit.max(1);
-    let mut parents = Parents::default();
+    let (mut parents, mut known) = (Parents::default(), Known::default());
     let (mut steps, mut bytes, mut last) = (Vec::new(), 0, None);
     loop {
         // One row more than wanted tells whether there is a next page.
@@ -27,7 +36,7 @@ pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
                 return Ok(wire::StepPage { steps, next: last.map(|id: model::StepId| id.to_string()) });
             }
             bytes += weight(row);
-            steps.push(convert::step_view(row, parents.of(browse, row)?));
+            steps.push(view(browse, row, &mut parents, &mut known)?);
             last = Some(row.step.id);
         }
         if is_end {
@@ -35,6 +44,17 @@ pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
         }
         filter.after = last;
     }
+}
+
+/// A step without what its workflow calls secret.
+fn view(browse: &Browse, row: &StepRow, parents: &mut Parents, known: &mut Known) -> Result<wire::StepView> {
+    let mut view = convert::step_view(row, parents.of(browse, row)?);
+    if let Some(part) = row.step.in_workflow
+        && let Some(secrets) = known.secrets_of(browse, part.workflow)?
+    {
+        secrets.hide_step(&mut view);
+    }
+    Ok(view)
 }
 
 fn weight(row: &StepRow) -> usize {
@@ -71,8 +91,9 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
         browse.why(&row, &browse.circumstances(now)?)?
     };
     let children = row.step.child_block.map(|b| browse.block(b)).transpose()?.flatten();
-    Ok(Some(wire::StepShow {
-        step: convert::step_view(&row, Parents::default().of(browse, &row)?),
+    let mut known = Known::default();
+    let mut shown = wire::StepShow {
+        step: view(browse, &row, &mut Parents::default(), &mut known)?,
         why: why.iter().map(convert::why_sentence).collect(),
         attempts: browse.attempts(id)?.iter().map(convert::attempt_view).collect(),
         history: browse.history(id)?.iter().map(convert::event_view).collect(),
@@ -80,7 +101,14 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
         children: children.as_ref().map(convert::children_view),
         // The engine knows.
         progress: None,
-    }))
+    };
+    if let Some(part) = row.step.in_workflow
+        && let Some(secrets) = known.secrets_of(browse, part.workflow)?
+    {
+        secrets.hide_attempts(&mut shown.attempts);
+        secrets.hide_log(&mut shown.log);
+    }
+    Ok(Some(shown))
 }
 
 /// Message groups with something to do, or held back, by name.
@@ -98,10 +126,10 @@ pub fn message_groups(browse: &Browse, after: &str, limit: usize) -> Result<wire
 /// One of them with the front of its line.
 pub fn message_group(browse: &Browse, name: &str, limit: usize) -> Result<Option<wire::MessageGroupShow>> {
     let Some(group) = browse.message_group(name)? else { return Ok(None) };
-    let mut parents = Parents::default();
+    let (mut parents, mut known) = (Parents::default(), Known::default());
     let mut queue = Vec::new();
     for row in browse.line(&group, limit)? {
-        queue.push(convert::step_view(&row, parents.of(browse, &row)?));
+        queue.push(view(browse, &row, &mut parents, &mut known)?);
     }
     Ok(Some(wire::MessageGroupShow { group: convert::message_group_view(&group), queue }))
 }

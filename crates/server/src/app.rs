@@ -4,10 +4,12 @@ use crate::Site;
 use crate::access::{Keyring, Table};
 use crate::answers;
 use crate::error::ApiError;
+use crate::listen::Listeners;
 use crate::readers::Readers;
 use crate::seats::Seats;
 use engine::EngineError;
-use model::{Progress, State, StepId, Timestamp};
+use model::definition::Definition;
+use model::{Progress, State, StepId, Timestamp, WorkflowId};
 use store::Browse;
 use store::StoreError;
 
@@ -17,6 +19,7 @@ pub struct App {
     pub keys: Keyring,
     /// What every route asks of its caller.
     pub table: Table,
+    pub listeners: Listeners,
     readers: Readers,
 }
 
@@ -24,7 +27,7 @@ impl App {
     pub fn new(site: Site, table: Table) -> App {
         let readers = Readers::new(site.database.clone());
         let keys = Keyring::new(site.database.clone());
-        App { site, keys, table, readers, seats: Seats::default() }
+        App { site, keys, table, readers, seats: Seats::default(), listeners: Listeners::default() }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -48,6 +51,21 @@ impl App {
         let progress = running.and_then(|session| self.site.engine.progress(session, id, shown.step.attempt));
         shown.progress = progress.map(|Progress { done, of, word }| wire::ProgressView { done, of, word });
         Ok(shown)
+    }
+
+    /// One workflow with its steps.
+    pub async fn workflow(&self, id: WorkflowId) -> Result<wire::WorkflowShow, ApiError> {
+        let now = self.now();
+        let found = self.read(move |browse| answers::workflow(browse, id, now)).await?;
+        found.ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
+    }
+
+    /// The definition that a workflow is pinned to.
+    pub async fn definition(&self, of: &wire::WorkflowView) -> Result<Definition, ApiError> {
+        let name = format!("{} {}", of.workflow, of.version);
+        let (key, version) = (of.workflow.clone(), of.version.clone());
+        let found = self.read(move |browse| answers::definition(browse, &key, Some(&version))).await?;
+        found.map(|(_, definition)| definition).ok_or(ApiError::Engine(EngineError::NoDefinition(name)))
     }
 
     /// Whether the file is still there and can be read, by a connection that has not seen it yet.

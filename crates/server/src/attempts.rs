@@ -1,6 +1,7 @@
 //! The attempts of one step as the API shows them, and the cursor of their list.
 
 use crate::convert;
+use crate::secrets::Known;
 use model::{StepId, Timestamp};
 use store::{ATTEMPTS_PAGE_MAX, AttemptKey, Browse, Result};
 
@@ -21,7 +22,11 @@ pub fn page(
     let more = attempts.len() > limit;
     attempts.truncate(limit);
     let next = attempts.last().filter(|_| more).map(|attempt| cursor(&AttemptKey::of(attempt)));
-    Ok(Some(wire::AttemptPage { attempts: attempts.iter().map(convert::attempt_view).collect(), next }))
+    let mut attempts: Vec<wire::AttemptView> = attempts.iter().map(convert::attempt_view).collect();
+    if let Some(secrets) = Known::default().secrets_of_step(browse, step)? {
+        secrets.hide_attempts(&mut attempts);
+    }
+    Ok(Some(wire::AttemptPage { attempts, next }))
 }
 
 fn cursor(key: &AttemptKey) -> String {

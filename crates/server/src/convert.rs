@@ -1,15 +1,22 @@
 //! From the engine's types to those of the API.
 
+mod key;
 mod message_group;
 mod pool;
 pub mod worker;
+mod workflow;
 
+pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
+pub use workflow::{
+    cloud_event, decision_view, definition_fault, definition_view, item_counts, started_view,
+    workflow_event_view, workflow_operated_view, workflow_view,
+};
 
-use engine::{Created, Operated, Secret, Why};
+use engine::{Created, Operated, Why};
 use model::{
-    Block, Breaker, Counts, Delivery, DispatchGroup, DispatchMode, Fault, GroupStatus, Key, LogLine, State,
+    Block, Breaker, Counts, Delivery, DispatchGroup, DispatchMode, Fault, GroupStatus, LogLine, State,
     Status, StepId, Timestamp, limits,
 };
 use serde_json::value::RawValue;
@@ -34,7 +41,7 @@ fn millis(micros: u64) -> f64 {
 }
 
 /// Stored text as JSON; text that is none becomes a JSON string.
-fn raw(text: &str) -> Box<RawValue> {
+pub fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.into())
         .or_else(|_| serde_json::value::to_raw_value(text))
         .unwrap_or_else(|_| RawValue::NULL.to_owned())
@@ -93,6 +100,10 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         completed_at: maybe(step.completed_at),
         duration_ms: ran.map(|span| millis(span.as_micros() as u64)),
         version: step.version,
+        workflow_id: step.in_workflow.map(|part| part.workflow.to_string()),
+        run: step.in_workflow.map(|part| part.run),
+        item: step.in_workflow.and_then(|part| part.item),
+        branch_key: detail.branch_key,
     }
 }
 
@@ -307,33 +318,8 @@ pub fn audit_view((at, entry): &(Timestamp, AuditEntry)) -> wire::AuditView {
 }
 
 pub fn retained_view(retained: &Retained) -> wire::RetainedView {
-    let Retained { trees, steps, blocks, ticks, more } = *retained;
-    wire::RetainedView { trees, steps, blocks, ticks, more }
-}
-
-pub fn key_view(key: &Key, now: Timestamp) -> wire::KeyView {
-    let state = match (key.revoked_at, key.is_live(now)) {
-        (Some(_), _) => "revoked",
-        (None, true) => "live",
-        (None, false) => "expired",
-    };
-    wire::KeyView {
-        id: key.id.to_string(),
-        name: key.name.clone(),
-        role: key.role.to_string(),
-        scope: key.scope.iter().map(ToString::to_string).collect(),
-        state: state.into(),
-        created_at: instant(key.created_at),
-        created_by: key.created_by.clone(),
-        expires_at: maybe(key.expires_at),
-        revoked_at: maybe(key.revoked_at),
-        last_used_at: maybe(key.last_used_at),
-    }
-}
-
-/// The one time a key is shown.
-pub fn key_made_view(key: &Key, secret: &Secret, now: Timestamp) -> wire::KeyMadeView {
-    wire::KeyMadeView { key: secret.reveal().into(), about: key_view(key, now) }
+    let Retained { trees, steps, blocks, ticks, workflows, more } = *retained;
+    wire::RetainedView { trees, steps, blocks, ticks, workflows, more }
 }
 
 pub fn fault(fault: &Fault) -> wire::Fault {

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use definition::Diagnostic;
 use engine::{EngineError, ExecutionError, Refusal};
 use model::Fault;
 use store::StoreError;
@@ -20,6 +21,8 @@ pub enum ApiError {
     BadRequest(String),
     #[error("the body is understood but cannot be carried out; see `faults`")]
     Invalid(Vec<Fault>),
+    #[error("{}", definition_told(.0))]
+    Definition(Vec<Diagnostic>),
     #[error("{0}")]
     NotFound(String),
     /// Not as things are now.
@@ -42,6 +45,8 @@ pub enum ApiError {
         "the body must be JSON; send `Content-Type: application/json` (a form is taken by /sign-in alone)"
     )]
     MediaType,
+    #[error("the body must be YAML or JSON; send `Content-Type: application/yaml` or `application/json`")]
+    TextType,
     #[error("{0}")]
     NotReady(String),
     #[error(transparent)]
@@ -67,8 +72,18 @@ impl ApiError {
             ApiError::Invalid(_) | ApiError::Engine(EngineError::Invalid(_) | EngineError::NoGroup(_)) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", "Invalid request")
             }
-            ApiError::NotFound(_) | ApiError::Engine(EngineError::NoStep(_)) => {
-                (StatusCode::NOT_FOUND, "not_found", "Not found")
+            ApiError::Definition(_) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "invalid_definition", "Invalid definition")
+            }
+            ApiError::NotFound(_)
+            | ApiError::Engine(
+                EngineError::NoStep(_) | EngineError::NoWorkflow(_) | EngineError::NoDefinition(_),
+            ) => (StatusCode::NOT_FOUND, "not_found", "Not found"),
+            ApiError::Engine(EngineError::DefinitionDiffers { .. }) => {
+                (StatusCode::CONFLICT, "definition_differs", "This version says something else")
+            }
+            ApiError::Engine(EngineError::WorkflowChanged { .. }) => {
+                (StatusCode::PRECONDITION_FAILED, "changed", "It has changed since")
             }
             ApiError::NotAllowed(_) => {
                 (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed")
@@ -78,7 +93,7 @@ impl ApiError {
                 (StatusCode::FORBIDDEN, "forbidden", "Forbidden")
             }
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "Too large"),
-            ApiError::MediaType => {
+            ApiError::MediaType | ApiError::TextType => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported media type")
             }
             ApiError::Engine(EngineError::NoSession) => {
@@ -88,6 +103,7 @@ impl ApiError {
             | ApiError::Engine(
                 EngineError::Refused { .. }
                 | EngineError::GroupRefused { .. }
+                | EngineError::WorkflowRefused { .. }
                 | EngineError::Apart
                 | EngineError::Undone,
             ) => (StatusCode::CONFLICT, "refused", "Refused"),
@@ -123,6 +139,13 @@ impl ApiError {
         }
     }
 
+    fn errors(&self) -> Vec<wire::DefinitionFault> {
+        match self {
+            ApiError::Definition(found) => found.iter().map(crate::convert::definition_fault).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     fn problem(&self) -> wire::Problem {
         let (status, code, title) = self.class();
         wire::Problem {
@@ -132,6 +155,7 @@ impl ApiError {
             detail: self.to_string(),
             code: code.into(),
             faults: self.faults(),
+            errors: self.errors(),
         }
     }
 }
@@ -156,6 +180,18 @@ impl IntoResponse for ApiError {
         }
         response
     }
+}
+
+/// The first of what is wrong, and how much more there is.
+fn definition_told(found: &[Diagnostic]) -> String {
+    let Some(Diagnostic { line, column, message, fix, .. }) = found.first() else {
+        return "the definition cannot be read".into();
+    };
+    let more = match found.len() {
+        1 => String::new(),
+        n => format!(" ({} more, see `errors`)", n - 1),
+    };
+    format!("line {line}, column {column}: {message}; {fix}{more}")
 }
 
 fn execution_class(problem: &ExecutionError) -> (StatusCode, &'static str, &'static str) {

@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use model::{KeyId, StepId, limits};
+use model::{KeyId, StepId, WorkflowId, limits};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -21,11 +21,23 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Posted<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|refused| match refused.status() {
+        let PostedText(bytes) = PostedText::from_request(request, state).await?;
+        serde_json::from_slice(&bytes).map(Posted).map_err(|problem| unreadable(&problem))
+    }
+}
+
+/// A body as it was sent.
+pub struct PostedText(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for PostedText {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let bytes = Bytes::from_request(request, state).await;
+        bytes.map(PostedText).map_err(|refused| match refused.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge { max: BODY_BYTES_MAX },
             _ => ApiError::BadRequest(refused.body_text()),
-        })?;
-        serde_json::from_slice(&bytes).map(Posted).map_err(|problem| unreadable(&problem))
+        })
     }
 }
 
@@ -71,14 +83,36 @@ impl<S: Send + Sync> FromRequestParts<S> for ThisStep {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        #[derive(serde::Deserialize)]
-        struct Named {
-            id: String,
-        }
-        let named = Path::<Named>::from_request_parts(parts, state).await;
-        let Path(Named { id }) = named.map_err(|refused| ApiError::BadRequest(refused.body_text()))?;
-        step_id(&id).map(ThisStep)
+        step_id(&named(parts, state).await?).map(ThisStep)
     }
+}
+
+/// The workflow that the path names.
+pub struct ThisWorkflow(pub WorkflowId);
+
+impl<S: Send + Sync> FromRequestParts<S> for ThisWorkflow {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        workflow_id(&named(parts, state).await?).map(ThisWorkflow)
+    }
+}
+
+/// What stands in the path for `{id}`.
+async fn named<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String, ApiError> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: String,
+    }
+    let named = Path::<Named>::from_request_parts(parts, state).await;
+    named.map(|Path(Named { id })| id).map_err(|refused| ApiError::BadRequest(refused.body_text()))
+}
+
+pub fn workflow_id(text: &str) -> Result<WorkflowId, ApiError> {
+    let strange = || {
+        format!("`{text}` is not the id of a workflow; they are UUIDs, and `GET /v1/workflows` lists them")
+    };
+    text.parse().map_err(|_| ApiError::BadRequest(strange()))
 }
 
 /// The key that the path names.

@@ -19,6 +19,9 @@ use std::sync::Arc;
 
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
+/// What any page can have a browser send without asking first.
+const FORM_KINDS: [&str; 4] = ["", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
+
 /// A proxy on this machine speaks for somebody elsewhere; these, and whatever begins with `x-forwarded-`, say so.
 const FORWARDED: [&str; 3] = ["forwarded", "via", "x-real-ip"];
 
@@ -156,11 +159,12 @@ pub fn same_origin(request: &Parts, caller: &Caller) -> Result<(), ApiError> {
 
 pub fn fitting_body(request: &Parts, takes: Takes) -> Result<(), ApiError> {
     let kind = text(&request.headers, header::CONTENT_TYPE).unwrap_or_default();
-    let fits = match takes {
-        Takes::Json => is_kind(kind, "application/json"),
-        Takes::Form => is_kind(kind, "application/x-www-form-urlencoded"),
-    };
-    if fits { Ok(()) } else { Err(ApiError::MediaType) }
+    match takes {
+        Takes::Json if !is_kind(kind, "application/json") => Err(ApiError::MediaType),
+        Takes::Form if !is_kind(kind, "application/x-www-form-urlencoded") => Err(ApiError::MediaType),
+        Takes::Text if FORM_KINDS.iter().any(|form| is_kind(kind, form)) => Err(ApiError::TextType),
+        Takes::Json | Takes::Form | Takes::Text => Ok(()),
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {

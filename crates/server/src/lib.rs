@@ -6,14 +6,17 @@ mod api;
 mod app;
 mod attempts;
 pub mod convert;
+mod drawing;
 mod error;
 pub mod executions;
 mod extract;
 pub mod figures;
 mod guard;
 mod idempotency;
+mod listen;
 mod readers;
 mod seats;
+mod secrets;
 mod web;
 mod words;
 
@@ -56,15 +59,20 @@ pub fn routes() -> Vec<Route> {
 /// Every route, behind the guard. Serve it with the address of the peer (`ConnectInfo`): who is not known to be on this
 /// machine needs a key.
 pub fn router(site: Site) -> Router {
+    built(site).0
+}
+
+fn built(site: Site) -> (Router, Arc<App>) {
     let (router, table) = declared().parts();
     let app = Arc::new(App::new(site, table));
-    router
+    let router = router
         .fallback(error::no_such_page)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(from_fn_with_state(app.clone(), idempotency::once))
         .with_state(app.clone())
-        .layer(from_fn_with_state(app, guard::admit))
-        .layer(map_response(guard::harden))
+        .layer(from_fn_with_state(app.clone(), guard::admit))
+        .layer(map_response(guard::harden));
+    (router, app)
 }
 
 /// Serve until `shutdown` is ready, then finish what is under way.
@@ -74,7 +82,13 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     may_bind(&site, listener.local_addr()?).await?;
-    let service = router(site).into_make_service_with_connect_info::<SocketAddr>();
+    let (router, app) = built(site);
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    let shutdown = async move {
+        shutdown.await;
+        // Whoever listens would keep the server for as long as they like.
+        app.listeners.dismiss();
+    };
     axum::serve(listener, service).with_graceful_shutdown(shutdown).await
 }
 

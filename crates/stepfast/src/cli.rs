@@ -1,6 +1,16 @@
 //! What can be typed: the commands, their options and their help.
 
-use crate::bench::Workload;
+mod steps;
+mod upkeep;
+mod workflows;
+
+pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
+pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
+pub use workflows::{
+    Apply, Cancel, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Resume, Run, ShowWorkflow,
+    Start, Steer, Validate, WatchWorkflow,
+};
+
 use crate::config::{QueueLimit, queue_limit};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -50,6 +60,34 @@ pub enum Command {
     Router(Router),
     /// A live engine with sample work, to look around
     Demo(Demo),
+    /// Run a workflow from its file and show how it goes; exit 1 unless it succeeds
+    Run(Run),
+    /// Look at definition files and tell everything that is wrong; exit 1 when something is
+    Validate(Validate),
+    /// The JSON Schema of definition files, for editors
+    Schema,
+    /// Draw a definition
+    Graph(Graph),
+    /// What one definition says differently from another; exit 1 when something differs
+    Diff(Diff),
+    /// Store the definitions of files; nothing is stored if one of them is faulty
+    Apply(Apply),
+    /// The definitions on record
+    Definitions(Definitions),
+    /// Start a workflow
+    Start(Start),
+    /// List workflows, newest first
+    List(ListWorkflows),
+    /// Show a workflow: its steps, how far they are and why
+    Show(ShowWorkflow),
+    /// Follow a workflow until it is over; exit 1 unless it succeeds
+    Watch(WatchWorkflow),
+    /// Start no more steps of workflows until they are resumed
+    Pause(Pause),
+    /// Let paused workflows go on
+    Resume(Resume),
+    /// Call workflows off
+    Cancel(Cancel),
     /// Create, list, show and move steps
     #[command(subcommand)]
     Steps(Steps),
@@ -169,171 +207,6 @@ pub struct Demo {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u64>,
-}
-
-#[derive(Subcommand)]
-pub enum Steps {
-    /// Create one step, or all of a file
-    Create(Box<Create>),
-    /// List steps, newest first
-    List(List),
-    /// Show one step and say why it is not running
-    Show { id: String },
-    /// What the attempts of one step came to: those that did not simply succeed, and every delivery
-    Attempts { id: String },
-    /// Mark as completed
-    Complete(Operate),
-    /// Mark as failed; its live children fail with it
-    Fail(Operate),
-    /// Stop on purpose; its live children are cancelled
-    Stop(Operate),
-    /// Mark as unnecessary; everything below it is skipped
-    Skip(Operate),
-    /// Call off; its live children are cancelled
-    Cancel(Operate),
-    /// Run again: a new step takes the place of one that failed
-    Retry(Operate),
-}
-
-#[derive(Subcommand)]
-pub enum Executions {
-    /// List executions, newest first
-    List(ListExecutions),
-    /// Show one with its answer and its history
-    Show {
-        namespace: String,
-        /// Not to be taken for the API key
-        #[arg(id = "execution_key", value_name = "KEY")]
-        key: String,
-    },
-    /// Forget what has been kept as long as it was to be
-    Forget(ForgetExecutions),
-}
-
-#[derive(Args)]
-pub struct ListExecutions {
-    #[arg(long)]
-    pub namespace: Option<String>,
-    /// in_progress, done or failed
-    #[arg(long)]
-    pub state: Option<String>,
-    /// Rows to list
-    #[arg(long, default_value_t = 50)]
-    pub limit: usize,
-    /// List everything
-    #[arg(long)]
-    pub all: bool,
-}
-
-#[derive(Args)]
-pub struct ForgetExecutions {
-    /// All that began more than this many days ago, however long it was to be kept
-    #[arg(long)]
-    pub days: Option<f64>,
-    /// Only count
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-#[derive(Args)]
-pub struct Create {
-    /// The action a worker runs
-    #[arg(long, required_unless_present = "file")]
-    pub action: Option<String>,
-    /// JSON given to the action
-    #[arg(long, value_name = "JSON")]
-    pub arguments: Option<String>,
-    #[arg(long)]
-    pub step_key: Option<String>,
-    #[arg(long)]
-    pub label: Option<String>,
-    #[arg(long)]
-    pub queue: Option<String>,
-    /// high or normal
-    #[arg(long)]
-    pub priority: Option<String>,
-    #[arg(long, value_name = "NAME")]
-    pub dispatch_group: Option<String>,
-    /// The pool whose limits it shares with others
-    #[arg(long, value_name = "NAME")]
-    pub pool: Option<String>,
-    /// Steps of one message group are done one after another, if their mode says so
-    #[arg(long, value_name = "NAME")]
-    pub message_group: Option<String>,
-    /// immediate, next_on_error or block_on_error
-    #[arg(long)]
-    pub mode: Option<String>,
-    /// Lower goes first in its message group; usually 99
-    #[arg(long, allow_negative_numbers = true, value_name = "N")]
-    pub sequence: Option<i32>,
-    /// Not wanted any more if it has not started after this many milliseconds
-    #[arg(long, value_name = "MS")]
-    pub expires_ms: Option<u64>,
-    /// Not before this many milliseconds from now
-    #[arg(long, value_name = "MS")]
-    pub delay_ms: Option<u64>,
-    /// Executions including the first
-    #[arg(long)]
-    pub max_attempts: Option<u32>,
-    /// Put it into the child block of this step
-    #[arg(long, value_name = "ID")]
-    pub parent: Option<String>,
-    /// The block it stands in
-    #[arg(long, value_name = "ID")]
-    pub block: Option<String>,
-    /// Its position in the block; equal positions run in parallel
-    #[arg(long)]
-    pub index: Option<u32>,
-    /// Make them once under this key: the same again prints the same ids. The server keeps its keys, and commands without one theirs
-    #[arg(long, value_name = "KEY")]
-    pub idempotency_key: Option<String>,
-    /// A JSON file with `{"steps": [...]}`; `-` reads standard input
-    #[arg(long, conflicts_with = "action", value_name = "FILE")]
-    pub file: Option<PathBuf>,
-}
-
-#[derive(Args)]
-pub struct List {
-    /// Only these states, separated by commas
-    #[arg(long, value_delimiter = ',')]
-    pub state: Vec<String>,
-    /// Only these statuses, as PENDING, QUEUED, PROCESSING, COMPLETED, ERROR, CANCELLED, EXPIRED
-    #[arg(long, value_delimiter = ',')]
-    pub status: Vec<String>,
-    #[arg(long)]
-    pub action: Option<String>,
-    #[arg(long)]
-    pub queue: Option<String>,
-    #[arg(long)]
-    pub dispatch_group: Option<String>,
-    #[arg(long)]
-    pub step_key: Option<String>,
-    #[arg(long)]
-    pub relatable_type: Option<String>,
-    #[arg(long)]
-    pub relatable_id: Option<String>,
-    #[arg(long, value_name = "ID")]
-    pub block: Option<String>,
-    /// Rows to list
-    #[arg(long, default_value_t = 50)]
-    pub limit: usize,
-    /// List everything
-    #[arg(long)]
-    pub all: bool,
-}
-
-#[derive(Args)]
-pub struct Operate {
-    pub id: String,
-    /// Why, for the record
-    #[arg(long, default_value = "by hand")]
-    pub why: String,
-    /// Who, for the record; the user's own name by default
-    #[arg(long, env = "STEPFAST_BY")]
-    pub by: Option<String>,
-    /// Say what would move, and move nothing
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 #[derive(Args)]
@@ -503,83 +376,4 @@ pub struct KeyRevoke {
     pub id: String,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
-}
-
-#[derive(Args)]
-pub struct Ticks {
-    #[arg(long, value_name = "NAME")]
-    pub group: Option<String>,
-    #[arg(long, default_value_t = 20)]
-    pub limit: usize,
-}
-
-#[derive(Args)]
-pub struct Check {
-    /// Also list what was looked at
-    #[arg(long)]
-    pub verbose: bool,
-}
-
-#[derive(Args)]
-pub struct Migrate {
-    /// Only say whether it is needed (exit 1 when it is)
-    #[arg(long)]
-    pub check: bool,
-}
-
-#[derive(Args)]
-pub struct Archive {
-    /// Trees whose last activity is older than this many days
-    #[arg(long, default_value_t = 5.0)]
-    pub days: f64,
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-#[derive(Args)]
-pub struct Purge {
-    /// Trees whose last activity is older than this many days
-    #[arg(long, default_value_t = 30.0)]
-    pub days: f64,
-    /// Only from the archive
-    #[arg(long)]
-    pub only_archive: bool,
-    /// Tick records too
-    #[arg(long)]
-    pub ticks: bool,
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-#[derive(Args)]
-pub struct Backup {
-    /// The new file
-    pub to: PathBuf,
-}
-
-#[derive(Args)]
-pub struct Bench {
-    #[arg(value_enum)]
-    pub workload: Workload,
-    /// Steps to run
-    #[arg(long)]
-    pub n: Option<usize>,
-    /// Jobs that run at once
-    #[arg(long, default_value_t = 1_000)]
-    pub workers: usize,
-    /// Closed steps for `growth`
-    #[arg(long, default_value_t = 1_000_000)]
-    pub closed: usize,
-    /// Engines on one PostgreSQL database, for `drain` and `latency`
-    #[arg(long, default_value_t = 1)]
-    pub nodes: usize,
-    /// Nodes do not wake each other, and look from time to time
-    #[arg(long)]
-    pub no_wake: bool,
-    /// The queue of `publish`: embedded, or its address
-    #[arg(long, default_value = "embedded", value_name = "URL")]
-    pub transport: String,
-    /// How long `snapshot` goes on
-    #[arg(long, default_value_t = 10)]
-    pub minutes: u64,
 }

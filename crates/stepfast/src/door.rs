@@ -1,5 +1,9 @@
 //! The way to whoever decides for a database: the server that has it, or this process itself.
 
+mod workflows;
+
+pub use workflows::DryRun;
+
 use crate::config::Settings;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
@@ -9,7 +13,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
-use store::{Clock, Retained, Retention, SystemClock};
+use store::{Clock, Database, Retained, Retention, SystemClock};
 use wire::{
     BreakerBody, CreatedView, ForgetBody, ForgottenView, GroupOperatedView, KeyBody, KeyMadeView, KeyView,
     OperateBody, OperatedView, PoolBody, PoolView, Problem, StepShow,
@@ -20,7 +24,7 @@ const SOON: Duration = Duration::from_secs(2);
 
 pub enum Door {
     Remote { url: String, http: reqwest::Client },
-    Local(Box<Local>),
+    Local { local: Box<Local>, database: Database },
 }
 
 impl Door {
@@ -32,11 +36,12 @@ impl Door {
         }
         let config =
             LocalConfig { engine: settings.engine.clone(), doing: doing.into(), ..LocalConfig::default() };
-        Ok(Door::Local(Box::new(Local::open(&settings.database, config)?)))
+        let local = Box::new(Local::open(&settings.database, config)?);
+        Ok(Door::Local { local, database: settings.database.clone() })
     }
 
     pub async fn close(self) -> Result<()> {
-        if let Door::Local(local) = self {
+        if let Door::Local { local, .. } = self {
             local.stop(Duration::ZERO).await?;
         }
         Ok(())
@@ -45,7 +50,7 @@ impl Door {
     /// Create steps; with a key once, however often this is asked.
     pub async fn create(&self, steps: Vec<NewStep>, key: Option<&str>) -> Result<Vec<CreatedView>> {
         match self {
-            Door::Local(local) => {
+            Door::Local { local, .. } => {
                 let made = match key {
                     None => local.engine.create(steps).await?,
                     Some(key) => local.engine.create_once(key, steps).await.map_err(not_once)?.answer,
@@ -74,7 +79,9 @@ impl Door {
 
     pub async fn operate(&self, operation: Operation) -> Result<OperatedView> {
         match self {
-            Door::Local(local) => Ok(server::convert::operated_view(&local.engine.operate(operation).await?)),
+            Door::Local { local, .. } => {
+                Ok(server::convert::operated_view(&local.engine.operate(operation).await?))
+            }
             Door::Remote { url, http } => {
                 let verb = operation.verb.map_or("retry", |v| v.word());
                 let url = format!("{url}/v1/steps/{}/{verb}?dry_run={}", operation.step, operation.dry_run);
@@ -91,7 +98,7 @@ impl Door {
         ttl: Option<u64>,
     ) -> Result<()> {
         match self {
-            Door::Local(local) => {
+            Door::Local { local, .. } => {
                 local.engine.set_breaker(scope, breaker, by).await?;
                 Ok(())
             }
@@ -112,7 +119,7 @@ impl Door {
     pub async fn operate_group(&self, operation: GroupOperation) -> Result<GroupOperatedView> {
         let (name, verb) = (operation.message_group.clone(), operation.verb);
         match self {
-            Door::Local(local) => {
+            Door::Local { local, .. } => {
                 let done = local.engine.operate_group(operation).await?;
                 Ok(server::convert::group_operated_view(&name, verb, &done))
             }
@@ -127,7 +134,7 @@ impl Door {
 
     pub async fn set_pool(&self, body: PoolBody) -> Result<PoolView> {
         match self {
-            Door::Local(local) => {
+            Door::Local { local, .. } => {
                 let pool = server::convert::pool(&body).map_err(|fault| Refused(fault.to_string()))?;
                 let view = PoolUse { pool: pool.clone(), used: 0, full_until: Timestamp(0) };
                 local.engine.put_pool(pool, body.by.unwrap_or_default()).await?;
@@ -139,7 +146,7 @@ impl Door {
 
     pub async fn remove_pool(&self, name: &str, by: String) -> Result<()> {
         match self {
-            Door::Local(local) => match local.engine.remove_pool(name.into(), by).await? {
+            Door::Local { local, .. } => match local.engine.remove_pool(name.into(), by).await? {
                 Removal::Removed => Ok(()),
                 Removal::Unknown => bail!(Refused(format!("there is no pool `{name}`"))),
                 Removal::InUse => bail!(Refused(server::convert::POOL_IN_USE.into())),
@@ -155,7 +162,7 @@ impl Door {
 
     pub async fn create_key(&self, new: NewKey, by: String) -> Result<KeyMadeView> {
         match self {
-            Door::Local(local) => {
+            Door::Local { local, .. } => {
                 let (key, secret) = local.engine.add_key(new, by).await?;
                 Ok(server::convert::key_made_view(&key, &secret, key.created_at))
             }
@@ -169,7 +176,7 @@ impl Door {
 
     pub async fn revoke_key(&self, id: KeyId, by: String) -> Result<KeyView> {
         match self {
-            Door::Local(local) => match local.engine.revoke_key(id, by).await? {
+            Door::Local { local, .. } => match local.engine.revoke_key(id, by).await? {
                 Some(key) => {
                     let now = key.revoked_at.unwrap_or(key.created_at);
                     Ok(server::convert::key_view(&key, now))
@@ -185,7 +192,7 @@ impl Door {
 
     pub async fn retain(&self, what: Retention, dry_run: bool) -> Result<Retained> {
         match self {
-            Door::Local(local) => {
+            Door::Local { local, .. } => {
                 Ok(local.engine.with_store(move |store| store.retain(what, dry_run)).await??)
             }
             Door::Remote { url, http } => {
@@ -203,7 +210,7 @@ pub async fn shown(settings: &Settings, url: &str, step: StepId) -> Result<StepS
 }
 
 /// Whoever asks shows the key with every call.
-fn client(settings: &Settings, url: &str) -> Result<reqwest::Client> {
+pub fn client(settings: &Settings, url: &str) -> Result<reqwest::Client> {
     let mut headers = HeaderMap::new();
     if let Some(key) = &settings.key {
         let mut value = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))?;
@@ -219,7 +226,7 @@ impl Door {
     /// Forget one page of executions, or count all that would be.
     pub async fn forget_executions(&self, days: Option<f64>, dry_run: bool) -> Result<ForgottenView> {
         match self {
-            Door::Local(local) => {
+            Door::Local { local, .. } => {
                 let span = days.map(|days| Duration::from_secs_f64(days * 86_400.0));
                 let before = span.map(|span| SystemClock::default().now() - span);
                 let all = local.engine.executions();
@@ -236,7 +243,7 @@ impl Door {
 }
 
 /// A path below the server's address; its parts may hold any character.
-fn under(url: &str, parts: &[&str]) -> Result<reqwest::Url> {
+pub fn under(url: &str, parts: &[&str]) -> Result<reqwest::Url> {
     let mut url = reqwest::Url::parse(url)?;
     url.path_segments_mut().map_err(|()| Refused("the server has no path".into()))?.extend(parts);
     Ok(url)
@@ -277,7 +284,7 @@ async fn post<B: Serialize, T: DeserializeOwned>(http: &reqwest::Client, url: &s
     send(http.post(url).json(body), url).await
 }
 
-async fn send<T: DeserializeOwned>(request: reqwest::RequestBuilder, url: &str) -> Result<T> {
+pub async fn send<T: DeserializeOwned>(request: reqwest::RequestBuilder, url: &str) -> Result<T> {
     let answer = match request.send().await {
         Ok(answer) => answer,
         Err(problem) => bail!(Unavailable(format!("the server at {url} does not answer: {problem}"))),
@@ -289,9 +296,11 @@ async fn send<T: DeserializeOwned>(request: reqwest::RequestBuilder, url: &str) 
     let text = answer.text().await?;
     let told = match serde_json::from_str::<Problem>(&text) {
         Ok(problem) => {
-            let faults: Vec<String> =
-                problem.faults.iter().map(|f| format!("{}: {}; {}", f.field, f.problem, f.fix)).collect();
-            if faults.is_empty() { problem.detail } else { faults.join("\n") }
+            let faults = problem.faults.iter().map(|f| format!("{}: {}; {}", f.field, f.problem, f.fix));
+            let errors =
+                problem.errors.iter().map(|e| format!("{}:{}: {}; {}", e.line, e.column, e.message, e.fix));
+            let told: Vec<String> = faults.chain(errors).collect();
+            if told.is_empty() { problem.detail } else { told.join("\n") }
         }
         Err(_) => text,
     };

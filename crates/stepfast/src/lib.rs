@@ -5,13 +5,21 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
+/// And so is the Rust in the guide to workflows.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/workflows.md")]
+mod workflows_guide {}
+
+pub use definition::{Diagnostic, builder, read as read_definition};
 pub use engine::{
-    Ask, Begin, Begun, Config, Created, Engine, EngineError, EngineThread, ExecutionError, Executions, Held,
-    Once, OnceError, Operation,
+    Applied, Ask, Begin, Begun, Config, Created, Engine, EngineError, EngineThread, ExecutionError,
+    Executions, Held, Once, OnceError, Operation, StartWorkflow, Started, WorkflowOperated,
+    WorkflowOperation, WorkflowVerb,
 };
+pub use model::definition::{Definition, Ending, FailurePolicy, Gather, RetryScope};
 pub use model::{
-    Delivery, DeliveryError, DeliveryStatus, Fault, LookAt, NewStep, Outcome, Progress, State, StepId,
-    Success, Timestamp,
+    Delivery, DeliveryError, DeliveryStatus, DispatchMode, Fault, LookAt, NewStep, Outcome, Priority,
+    Progress, State, StepId, Success, Timestamp, WorkflowId, WorkflowState,
 };
 pub use store::sqlite;
 pub use worker::{

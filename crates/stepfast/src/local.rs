@@ -1,5 +1,7 @@
 //! An engine in this process on a database: the smallest whole thing.
 
+mod workflows;
+
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{State, StepId};
 use std::sync::Arc;

@@ -5,7 +5,11 @@ mod cli;
 mod cmd;
 mod config;
 mod door;
+mod files;
+mod named;
 mod scheduler;
+mod screen;
+mod window;
 
 pub(crate) use stepfast::{Local, LocalConfig, host_name};
 

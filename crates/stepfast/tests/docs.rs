@@ -30,3 +30,37 @@ fn the_lines_of_the_worker_protocol_run_as_they_stand() {
     home.ok(&["check"]);
     server.stop();
 }
+
+#[test]
+fn the_lines_of_the_guide_to_workflows_run_as_they_stand() {
+    let home = Home::new();
+    let lines = shell_of(include_str!("../../../docs/workflows.md"));
+    assert!(lines.matches("stepfast ").count() > 20);
+    // Its server must not outlive a line that fails.
+    let script = format!("trap 'kill ${{server:-}} 2>/dev/null || :' EXIT\n{lines}");
+    let beside = std::path::Path::new(env!("CARGO_BIN_EXE_stepfast")).parent().unwrap();
+    let path = format!("{}:{}", beside.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", &script]).env("PATH", path).current_dir(home.dir.path());
+    for name in ["STEPFAST_DB", "STEPFAST_SERVER", "STEPFAST_KEY", "PORT"] {
+        shell.env_remove(name);
+    }
+    let ran = shell.output().unwrap();
+    let (said, told) = (common::text(&ran.stdout), common::text(&ran.stderr));
+    assert!(ran.status.success(), "{said}\n{told}");
+    for part in [
+        "\"greeted\": 2",
+        "[hello ×n]",
+        "~ step `rest` wait: 300ms → 5m",
+        "greet@1.0.0 created",
+        "greet@1.1.0 would be created",
+        "greet: succeeded",
+        "workflow.succeeded",
+        "tenant=acme",
+        "running -> paused",
+        "would go: running -> cancelled",
+        "running -> cancelled",
+    ] {
+        assert!(said.contains(part), "{part} in {said}\n{told}");
+    }
+}

@@ -2,8 +2,8 @@
 
 use crate::Lease;
 use model::{
-    Block, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId, SessionOffer,
-    SignalId, State, Step, StepId, Timestamp,
+    Block, BranchDecision, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId,
+    SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -67,7 +67,16 @@ pub struct BlockWrite {
 impl BlockWrite {
     pub fn of(block: Block, before: Option<&Block>) -> BlockWrite {
         let rest = |b: &Block| {
-            (b.resolvers, b.resolver_index, b.cut_at, b.resolver_cut_at, b.wants_resolvers, b.sweep)
+            (
+                b.resolvers,
+                b.resolver_index,
+                b.cut_at,
+                b.resolver_cut_at,
+                b.wants_resolvers,
+                b.sweep,
+                b.to_come,
+                b.held,
+            )
         };
         let only_counts = before.is_some_and(|b| {
             rest(b) == rest(&block) && b.live_resolvers == block.live_resolvers && b.blame == block.blame
@@ -75,6 +84,26 @@ impl BlockWrite {
         let expected = before.map(|_| block.version);
         BlockWrite { block, expected, only_counts }
     }
+}
+
+/// A workflow's row: new when `expected` is none, else only if its version is still that.
+#[derive(Debug, Clone)]
+pub struct WorkflowWrite {
+    pub workflow: Workflow,
+    pub expected: Option<u64>,
+}
+
+/// Something that happened to a workflow, numbered within its dispatch group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkflowEvent {
+    pub dispatch_group: DispatchGroup,
+    pub number: u64,
+    pub workflow: WorkflowId,
+    pub at: Timestamp,
+    pub kind: &'static str,
+    pub step_key: Option<String>,
+    /// More about it, as JSON.
+    pub data: Option<String>,
 }
 
 /// Claims of one session in one turn, or those of them whose parents have run and wait for their children.
@@ -272,6 +301,9 @@ pub struct Batch {
     pub now: Timestamp,
     pub steps: Vec<StepWrite>,
     pub blocks: Vec<BlockWrite>,
+    pub workflows: Vec<WorkflowWrite>,
+    pub workflow_events: Vec<WorkflowEvent>,
+    pub branch_decisions: Vec<BranchDecision>,
     pub claims: Vec<ClaimLog>,
     /// Groups that hand out work in this batch; their breaker is read in the commit.
     pub dispatching: Vec<DispatchGroup>,
@@ -351,6 +383,9 @@ impl Batch {
             now,
             steps: Vec::new(),
             blocks: Vec::new(),
+            workflows: Vec::new(),
+            workflow_events: Vec::new(),
+            branch_decisions: Vec::new(),
             claims: Vec::new(),
             dispatching: Vec::new(),
             slots: Vec::new(),
@@ -385,6 +420,7 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
             && self.blocks.is_empty()
+            && self.workflows.is_empty()
             && self.claims.is_empty()
             && self.claims_done.is_empty()
             && self.slots.is_empty()

@@ -3,8 +3,8 @@
 use crate::batch::SessionRow;
 use crate::settings::setting;
 use crate::sql::Sql;
-use crate::{Browse, Result, StepRow, StoreError, message_groups, params};
-use model::{Block, Breaker, GroupStatus, Name, PoolUse, Step, StepId, Timestamp};
+use crate::{Browse, Result, StepRow, StoreError, message_groups, params, workflows};
+use model::{Block, Breaker, GroupStatus, Name, PoolUse, Step, StepId, Timestamp, WorkflowId, WorkflowState};
 use rules::why::{Ahead, Context, Why, why};
 use std::collections::HashMap;
 
@@ -21,6 +21,25 @@ pub struct Circumstances {
     pub published: Vec<Name>,
     /// Attempts in flight per session.
     pub held: HashMap<model::SessionId, usize>,
+}
+
+/// The rows that a step has to do with.
+#[derive(Default)]
+pub(crate) struct Kin<'a> {
+    pub block: Option<&'a Block>,
+    pub owner: Option<&'a Step>,
+    pub children: Option<&'a Block>,
+    pub ahead: Option<Ahead>,
+    pub below: Option<(WorkflowId, WorkflowState)>,
+}
+
+/// The workflow whose end a step waits for.
+pub(crate) fn below(sql: &dyn Sql, step: &Step) -> Result<Option<(WorkflowId, WorkflowState)>> {
+    if !step.parked || step.child_block.is_some() {
+        return Ok(None);
+    }
+    let Some(id) = workflows::below(sql, step.id)? else { return Ok(None) };
+    Ok(workflows::workflow(sql, id)?.map(|workflow| (id, workflow.state)))
 }
 
 impl Browse {
@@ -51,21 +70,16 @@ impl Browse {
         let owner = block.as_ref().and_then(|b| b.owner).map(|o| self.step(o)).transpose()?.flatten();
         let children = step.child_block.map(|b| self.block(b)).transpose()?.flatten();
         let ahead = message_groups::ahead(self.sql(), step, &around.in_flight)?;
-        let owner = owner.as_ref().map(|o| &o.step);
-        Ok(around.why(step, block.as_ref(), owner, children.as_ref(), ahead))
+        let (block, owner) = (block.as_ref(), owner.as_ref().map(|o| &o.step));
+        let below = below(self.sql(), step)?;
+        Ok(around.why(step, Kin { block, owner, children: children.as_ref(), ahead, below }))
     }
 }
 
 impl Circumstances {
     /// Why a step is not moving, when its rows are at hand.
-    pub(crate) fn why(
-        &self,
-        step: &Step,
-        block: Option<&Block>,
-        owner: Option<&Step>,
-        children: Option<&Block>,
-        ahead: Option<Ahead>,
-    ) -> Vec<Why> {
+    pub(crate) fn why(&self, step: &Step, kin: Kin) -> Vec<Why> {
+        let Kin { block, owner, children, ahead, below } = kin;
         let group = self.groups.iter().find(|g| g.dispatch_group == step.dispatch_group);
         let takes = |s: &&SessionRow| {
             s.lease_ends_at > self.now
@@ -92,6 +106,7 @@ impl Circumstances {
             held_until,
             pool: step.pool.as_ref().and_then(|name| self.pools.iter().find(|p| p.pool.name == *name)),
             ahead,
+            below,
         };
         why(step, &context)
     }

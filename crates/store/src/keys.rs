@@ -4,7 +4,8 @@
 //!        nothing is decided here.
 
 use crate::sql::{Access, Row, Sql};
-use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, writes};
+use crate::workflows::Definition;
+use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, workflows, writes};
 use model::{Key, KeyId, Name, Pool, Role, Timestamp, limits};
 use std::fmt;
 
@@ -39,6 +40,12 @@ pub enum Change {
     RemovePool {
         name: Name,
     },
+    /// Unless this version is on record.
+    PutDefinition {
+        definition: Definition,
+        at: Timestamp,
+        by: String,
+    },
     /// Who did what.
     Audit {
         at: Timestamp,
@@ -60,6 +67,7 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         }
         Change::PutPool { pool } => pools::put(sql, pool),
         Change::RemovePool { name } => sql.execute(statements::REMOVE_POOL, params![&**name]),
+        Change::PutDefinition { definition, at, by } => workflows::put(sql, definition, *at, by),
         Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
     }
 }

@@ -25,13 +25,16 @@ mod settings;
 pub mod sql;
 pub mod sqlite;
 mod statements;
+pub mod workflows;
 mod writes;
 
 pub use batch::{
     Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, Post, RowKnown,
-    SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake,
+    SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
-pub use browse::{ATTEMPTS_PAGE_MAX, AttemptKey, Browse, Filter, StepRow, Totals};
+pub use browse::{
+    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionLine, EventLine, Filter, StepRow, Totals, WorkflowFilter,
+};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;
@@ -48,7 +51,7 @@ pub use reads::{EXPIRED_PAGE, Expired, expired, oldest_ready, open_blocks};
 
 use model::{
     Block, BlockId, Breaker, Detail, DispatchGroup, GroupHold, GroupStatus, Name, NodeId, PoolUse, SignalId,
-    Step, StepId, StepKind, Timestamp,
+    Step, StepId, StepKind, Timestamp, WorkflowId,
 };
 use rules::settle::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -105,6 +108,10 @@ pub struct Found {
     pub holds: Vec<GroupHold>,
     /// Messages of these groups that were to be published.
     pub posts: Vec<Post>,
+    /// Workflows of these groups that somebody made and nobody has begun.
+    pub pending_workflows: Vec<WorkflowId>,
+    /// The highest number of an event in each of these groups.
+    pub last_events: BTreeMap<DispatchGroup, u64>,
 }
 
 /// What leaves the live tables, by whole trees in which nothing happened since `before`.
@@ -125,6 +132,7 @@ pub struct Retained {
     pub steps: usize,
     pub blocks: usize,
     pub ticks: usize,
+    pub workflows: usize,
     /// Something may be left; the same call goes on behind it.
     pub more: bool,
 }
@@ -136,6 +144,7 @@ impl Retained {
         self.steps += page.steps;
         self.blocks += page.blocks;
         self.ticks += page.ticks;
+        self.workflows += page.workflows;
         self.more = page.more;
     }
 }

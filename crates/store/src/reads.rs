@@ -4,7 +4,9 @@ use crate::batch::{ClaimLog, Post, TallyKey};
 use crate::settings::{global_breaker, read_breaker};
 use crate::sql::{Param, Row, Sql};
 use crate::statements::{self, BLOCK_COLUMNS, DETAIL_COLUMNS, SESSION_COLUMNS, STEP_COLUMNS, with_columns};
-use crate::{Found, Lease, Result, SessionRow, Sort, StoreError, message_groups, params, pools, rows};
+use crate::{
+    Found, Lease, Result, SessionRow, Sort, StoreError, message_groups, params, pools, rows, workflows,
+};
 use model::{
     Block, BlockId, Detail, DispatchGroup, GroupStatus, Name, NodeId, SessionId, Step, StepId, StepKind,
     Timestamp,
@@ -51,6 +53,8 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
         slots: pools::slots(sql, lease)?,
         holds: message_groups::holds(sql, lease)?,
         posts: posts(sql, lease)?,
+        pending_workflows: workflows::pending(sql, lease)?,
+        last_events: workflows::last_events(sql, lease)?,
     })
 }
 

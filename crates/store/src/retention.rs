@@ -29,6 +29,9 @@ const DROP_TALLIES: &str = "insert into tallies (dispatch_group, queue, action, 
       from steps where {among} group by 1, 2, 3, 4, 5, 6, 7
     on conflict (dispatch_group, queue, action, host, state, leaf, throttled) do update set n = tallies.n + excluded.n";
 
+/// A workflow for which nothing more can be decided, since before `$3`.
+const OVER: &str = "w.state in ('succeeded', 'cancelled') and w.completed_at < $3";
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Live,
@@ -52,6 +55,8 @@ enum Stage {
     Roots(Place),
     /// Blocks without owner.
     RootBlocks(Place),
+    /// Workflows that are over; their steps follow them.
+    Workflows,
     Ticks,
 }
 
@@ -61,7 +66,8 @@ fn stages(what: Retention) -> Vec<Stage> {
     match what {
         Retention::Archive { .. } => both(Place::Live).to_vec(),
         Retention::Purge { only_archive, ticks, .. } => {
-            let mut stages = both(Place::Archive).to_vec();
+            let mut stages = vec![Stage::Workflows];
+            stages.extend(both(Place::Archive));
             stages.extend(both(Place::Live).into_iter().filter(|_| !only_archive));
             stages.extend(ticks.then_some(Stage::Ticks));
             stages
@@ -192,6 +198,7 @@ impl<'a> Page<'a> {
             let left_at = match *stage {
                 Stage::Roots(place) => self.roots(place, at.after)?,
                 Stage::RootBlocks(place) => self.root_blocks(place, at.after)?,
+                Stage::Workflows => self.workflows(at.after)?,
                 Stage::Ticks => self.ticks(at.after)?,
             };
             match left_at {
@@ -204,20 +211,28 @@ impl<'a> Page<'a> {
 
     /// Where it stopped before the end, if it did.
     fn roots(&mut self, place: Place, mut after: Option<Mark>) -> Result<Option<Mark>> {
+        // What a workflow still goes by stays, and so does what it shows while it is on record.
+        let over = match (self.what, self.act) {
+            (Retention::Archive { .. }, _) | (_, Act::Count) => OVER,
+            (Retention::Purge { .. }, Act::Write) => "$3 < cast(0 as bigint)",
+        };
         let text = place.sql(&format!(
-            "select {LEAF_COLUMNS}, created_at from {{steps}} where id > $1 order by id limit $2"
+            "select {LEAF_COLUMNS}, created_at, workflow_id is null or not exists
+                 (select 1 from workflows w where w.id = workflow_id and not ({over}))
+               from {{steps}} where id > $1 order by id limit $2"
         ));
         for _ in 0..ROWS_PER_PAGE / ROWS_AT_ONCE {
-            let values = [Mark::or(after, BEFORE_ALL), ROWS_AT_ONCE.into()];
-            let rows = self.sql.rows(&text, &values, |r| Ok((read_leaf(r)?, r.get::<i64>(6)?)))?;
+            let values = [Mark::or(after, BEFORE_ALL), ROWS_AT_ONCE.into(), self.before.into()];
+            let read = |r: &Row| Ok((read_leaf(r)?, r.get::<i64>(6)?, r.get::<bool>(7)?));
+            let rows = self.sql.rows(&text, &values, read)?;
             let all = rows.len() < ROWS_AT_ONCE;
-            for (leaf, created_at) in rows {
+            for (leaf, created_at, may_leave) in rows {
                 if place == Place::Live && created_at >= self.before.0 {
                     // Ids rise with time: what follows is younger.
                     return Ok(None);
                 }
                 let id = leaf.id;
-                if leaf.block.is_none() {
+                if leaf.block.is_none() && may_leave {
                     if self.is_full() {
                         return Ok(after);
                     }
@@ -269,6 +284,32 @@ impl<'a> Page<'a> {
         read: impl FnMut(&Row) -> Result<T>,
     ) -> Result<Vec<T>> {
         self.sql.rows(text, &[after, ROWS_PER_PAGE.into()], read)
+    }
+
+    /// Workflows that are over, with what was told and decided of them.
+    fn workflows(&mut self, after: Option<Mark>) -> Result<Option<Mark>> {
+        let archived = match self.what {
+            Retention::Purge { only_archive: true, .. } => {
+                "and not exists (select 1 from steps s where s.workflow_id = w.id and s.block_id is null)"
+            }
+            _ => "",
+        };
+        let text =
+            format!("select id from workflows w where id > $1 and {OVER} {archived} order by id limit $2");
+        let values = [Mark::or(after, BEFORE_ALL), TREES_PER_PAGE.into(), self.before.into()];
+        let ids: Vec<[u8; 16]> = self.sql.rows(&text, &values, |row| row.get(0))?;
+        self.out.workflows += ids.len();
+        if self.act == Act::Write {
+            for (table, column) in [
+                ("workflow_events", "workflow_id"),
+                ("branch_decisions", "workflow_id"),
+                ("workflow_labels", "workflow_id"),
+                ("workflows", "id"),
+            ] {
+                self.all(&format!("delete from {table} where {{among}}"), column, &ids)?;
+            }
+        }
+        Ok(ids.last().filter(|_| ids.len() == TREES_PER_PAGE).map(|last| Mark::Id(*last)))
     }
 
     fn ticks(&mut self, after: Option<Mark>) -> Result<Option<Mark>> {

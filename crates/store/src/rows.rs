@@ -3,8 +3,8 @@
 use crate::sql::Row;
 use crate::{Result, SessionRow, StoreError};
 use model::{
-    Backoff, Block, BlockId, Counts, DEFAULT_SEQUENCE, Detail, DispatchGroup, DispatchMode, Look, Member,
-    Name, NodeId, Place, SessionId, SessionOffer, Step, StepId, Sweep, Timestamp,
+    Backoff, Block, BlockId, Counts, DEFAULT_SEQUENCE, Detail, DispatchGroup, DispatchMode, InWorkflow, Look,
+    Member, Name, NodeId, Place, SessionId, SessionOffer, Step, StepId, Sweep, Timestamp, WorkflowId,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -115,6 +115,8 @@ pub fn step(row: &Row) -> Result<Step> {
         pool: optional_shared(row, 33)?,
         member: member(row)?,
         expires_at: time(row, 39)?,
+        in_workflow: in_workflow(row)?,
+        timeout: row.get::<Option<i64>>(44)?.map(|us| Duration::from_micros(us.unsigned_abs())),
     })
 }
 
@@ -134,8 +136,15 @@ fn member(row: &Row) -> Result<Option<Member>> {
     }))
 }
 
+/// A step's part in a workflow.
+fn in_workflow(row: &Row) -> Result<Option<InWorkflow>> {
+    let workflow = row.get::<Option<[u8; 16]>>(40)?.map(WorkflowId::from_bytes);
+    let Some(workflow) = workflow else { return Ok(None) };
+    Ok(Some(InWorkflow { workflow, def: row.get(41)?, run: row.get(42)?, item: row.get(43)? }))
+}
+
 /// How many columns `step` reads.
-pub const STEP_WIDTH: usize = 40;
+pub const STEP_WIDTH: usize = 45;
 
 /// Reads `DETAIL_COLUMNS` that stand behind `STEP_COLUMNS`.
 pub fn detail(row: &Row) -> Result<Detail> {
@@ -156,6 +165,7 @@ pub fn detail(row: &Row) -> Result<Detail> {
         block_cleared_at: time(row, at(12))?,
         block_cleared_by: row.get(at(13))?,
         block_cleared_why: row.get(at(14))?,
+        branch_key: row.get(at(15))?,
     })
 }
 
@@ -229,6 +239,8 @@ pub fn block(row: &Row) -> Result<Block> {
         sweep,
         touched: row.get(20)?,
         version: row.get::<i64>(21)?.unsigned_abs(),
+        to_come: row.get(22)?,
+        held: row.get(23)?,
     })
 }
 

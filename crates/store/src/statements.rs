@@ -8,6 +8,13 @@ pub const END_PARKED: &str = include_str!("../sql/portable/end_parked.sql");
 pub const INSERT_BLOCK: &str = include_str!("../sql/portable/insert_block.sql");
 pub const COUNT_BLOCK: &str = include_str!("../sql/portable/count_block.sql");
 pub const WRITE_BLOCK: &str = include_str!("../sql/portable/write_block.sql");
+pub const INSERT_WORKFLOW: &str = include_str!("../sql/portable/insert_workflow.sql");
+pub const WRITE_WORKFLOW: &str = include_str!("../sql/portable/write_workflow.sql");
+pub const INSERT_WORKFLOW_EVENT: &str = include_str!("../sql/portable/insert_workflow_event.sql");
+pub const INSERT_BRANCH_DECISION: &str = include_str!("../sql/portable/insert_branch_decision.sql");
+pub const INSERT_WORKFLOW_LABEL: &str = include_str!("../sql/portable/insert_workflow_label.sql");
+pub const PUT_DEFINITION: &str = include_str!("../sql/portable/put_definition.sql");
+pub const NEWEST_DEFINITION: &str = include_str!("../sql/portable/newest_definition.sql");
 pub const ADD_TALLY: &str = include_str!("../sql/portable/add_tally.sql");
 pub const INSERT_CLAIM: &str = include_str!("../sql/portable/insert_claim.sql");
 pub const DELETE_CLAIM: &str = include_str!("../sql/portable/delete_claim.sql");
@@ -72,11 +79,16 @@ pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kin
     state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
     retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
     arguments, look, case when look is not null then response end as looked_at, pool, message_group, mode, \
-    sequence, place, joined, expires_at";
+    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout";
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
-    note, superseded_by, was_throttled, was_notified, late_reports, block_cleared_at, block_cleared_by, block_cleared_why";
+    note, superseded_by, was_throttled, was_notified, late_reports, block_cleared_at, block_cleared_by, block_cleared_why, branch_key";
+
+/// In the order `workflows::read` reads them.
+pub const WORKFLOW_COLUMNS: &str = "id, definition_key, definition_version, definition_hash, dispatch_group, state, message, \
+    parent_step_id, depth, input, output, labels, created_at, started_at, completed_at, wake_at, version, \
+    concurrency_key, expected_at";
 
 /// In the order `rows::session` reads them.
 pub const SESSION_COLUMNS: &str =
@@ -84,7 +96,7 @@ pub const SESSION_COLUMNS: &str =
 
 pub const BLOCK_COLUMNS: &str = "id, owner_id, home, success, depth, steps, resolvers, live, live_resolvers, current_index, \
     resolver_index, cut_at, resolver_cut_at, wants_resolvers, blame, sweep_kind, sweep_event, sweep_above, sweep_index, \
-    sweep_id, touched, version";
+    sweep_id, touched, version, to_come, held";
 
 /// `due.sql` for this many groups; the limit comes behind them.
 pub fn due(groups: usize) -> String {

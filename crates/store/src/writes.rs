@@ -2,6 +2,8 @@
 //!
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
+mod workflows;
+
 use crate::batch::{
     Alert, Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, Post, SessionRow, SignalRow,
     SignalTo, Slot, TallyKey, Tick,
@@ -31,12 +33,14 @@ pub struct Write<'a> {
 macro_rules! values {
     ($($value:expr),* $(,)?) => { vec![$(Param::from($value)),*] };
 }
+use values;
 
 /// Everything a batch writes, in order.
 pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     let mut plan = Plan(Vec::new());
     plan.put_steps(batch);
     plan.put_blocks(batch);
+    plan.put_workflows(batch);
     plan.put(sql::INSERT_CLAIM, true, batch.claims.iter().map(claim).collect());
     let slot = |s: &Slot| values![s.step, s.pool.to_string(), s.dispatch_group.to_string(), batch.now];
     plan.put(sql::LEAVE_SLOT, false, batch.slots_left.iter().map(|id| values![*id]).collect());
@@ -262,6 +266,13 @@ fn new_step(write: &StepWrite) -> Values<'_> {
         line.map(|m| m.place.bytes()),
         joined(s),
         s.expires_at,
+        s.in_workflow.as_ref().map(|w| w.workflow.bytes()),
+        s.in_workflow.map(|w| i64::from(w.def)),
+        s.in_workflow.map(|w| i64::from(w.run)),
+        s.in_workflow.and_then(|w| w.item).map(i64::from),
+        d.branch_key.as_deref(),
+        d.error_message.as_deref(),
+        s.timeout.map(|timeout| timeout.as_micros() as i64),
     ]
 }
 
@@ -342,7 +353,7 @@ fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
 
 /// Rules may still have to look at it.
 fn is_open(block: &Block) -> bool {
-    block.steps.hot + block.resolvers.hot > 0 || block.touched || block.sweep.is_some()
+    block.steps.hot + block.resolvers.hot + block.to_come > 0 || block.touched || block.sweep.is_some()
 }
 
 fn counts(counts: &Counts) -> Param<'static> {
@@ -383,6 +394,8 @@ fn new_block(b: &Block) -> Values<'_> {
         after.map(|a| a.1),
         b.touched,
         is_open(b),
+        b.to_come,
+        b.held,
     ]
 }
 
@@ -407,6 +420,8 @@ fn whole_block(b: &Block, expected: u64) -> Values<'_> {
         after.map(|a| a.1),
         b.touched,
         is_open(b),
+        b.to_come,
+        b.held,
         b.id.bytes(),
         expected,
     ]

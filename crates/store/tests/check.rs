@@ -102,6 +102,21 @@ macro_rules! planted {
 }
 
 planted! {
+    i6_a_workflow_that_nothing_moves: "I6",
+        "update steps set state = 'skipped', reason = 'operator', completed_at = created_at where id = {flow-now}";
+    i6_held_in_a_workflow_that_goes_on: "I6", "update steps set reason = 'workflow_held' where id = {flow-now}";
+    i6_a_workflow_that_nobody_begins: "I6",
+        "update workflows set state = 'pending', created_at = 1 where id = x'000000000000000000000000000000f2'";
+    i23_over_and_not_its_step: "I23",
+        "update workflows set state = 'cancelled' where id = x'000000000000000000000000000000f2'";
+    i23_over_and_not_what_it_started: "I23",
+        "update workflows set parent_step_id = {flow-end} where id = x'000000000000000000000000000000f2'";
+    i24_succeeded_without_a_step: "I24", "update steps set workflow_id = null where id = {flow-end}";
+    i25_a_branch_without_a_decision: "I25",
+        "update steps set action = 'stepfast.branch' where id = {flow-route}; delete from branch_decisions";
+    i35_a_definition_that_changed: "I35", "update definitions set hash = 'other'";
+    i35_a_definition_that_is_gone: "I35", "delete from definitions";
+    s5_a_definition_that_cannot_be_read: "S5", "update definitions set text = 'nonsense'";
     i1_a_step_that_ended_has_a_session: "I1",
         "update steps set session_id = x'00000000000000000000000000000001' where id = {done}";
     i1_held_by_nobody: "I1", "update steps set session_id = null where id = {held}";

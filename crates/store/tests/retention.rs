@@ -241,7 +241,7 @@ fn what_lives_on_is_clean_after_everything_old_has_gone() {
     world.turn();
     world.tick();
     let gone = archive(&world);
-    assert_eq!(gone.trees, 8, "{gone:?}");
+    assert_eq!(gone.trees, 10, "{gone:?}");
     assert_eq!(world.check(false).findings, []);
     purge(&world, true);
     assert_eq!(world.check(false).findings, []);

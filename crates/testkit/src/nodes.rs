@@ -1,9 +1,9 @@
 //! Several engines on one PostgreSQL database, each deciding by itself, under the server's clock.
 
 use crate::doubtful::{Doubt, DoubtfulStore};
-use crate::stage::{SERVER, outcome_of};
+use crate::stage::{SERVER, answer};
 use engine::{Config, Engine, EngineError, EngineThread, Operation};
-use model::{DispatchGroup, NewStep, Outcome, Report, SessionOffer, State, StepId};
+use model::{Claim, DispatchGroup, NewStep, Outcome, Report, SessionOffer, State, StepId};
 use rules::operator::Verb;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Nodes {
         let offer = SessionOffer {
             host: format!("worker-{n}").into(),
             queues: vec!["default".into(), "priority".into()],
-            actions: ["ok", "fail", "retry", "hold", "children"].map(Into::into).to_vec(),
+            actions: ["ok", "fail", "retry", "hold", "children", "lined", "echo"].map(Into::into).to_vec(),
             capacity: 20,
             remote: false,
         };
@@ -106,7 +106,7 @@ impl Nodes {
                         received = handed.number;
                         for claim in handed.claims {
                             held.push((claim.step, claim.attempt));
-                            let Some(outcome) = answer_of(&claim.action) else { continue };
+                            let Some(outcome) = answer_of(&claim) else { continue };
                             let (step, attempt) = (claim.step, claim.attempt);
                             let report = Report { session: session.id, step, attempt, outcome, log: Vec::new(), delivery: None };
                             // A node that reads everything anew takes nothing meanwhile.
@@ -174,14 +174,23 @@ impl Nodes {
     }
 }
 
-fn answer_of(action: &str) -> Option<Outcome> {
-    match action {
+fn answer_of(claim: &Claim) -> Option<Outcome> {
+    match &*claim.action {
         "children" => Some(Outcome::Children {
             response: None,
             children: vec![NewStep::of("ok"), NewStep::of("ok")],
             success: model::Success::All,
         }),
-        other => outcome_of(other),
+        "lined" => {
+            let child = |n| NewStep {
+                message_group: Some(format!("g{n}")),
+                mode: Some("next_on_error".into()),
+                ..NewStep::of("ok")
+            };
+            let children = (0..8).map(child).collect();
+            Some(Outcome::Children { response: None, children, success: model::Success::All })
+        }
+        _ => answer(claim),
     }
 }
 

@@ -14,7 +14,8 @@ use store::sqlite::Holder;
 use store::{Browse, Clock, Database, Filter, SimClock, StepRow};
 use tempfile::TempDir;
 
-const ACTIONS: [&str; 9] = ["ok", "quiet", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold"];
+const ACTIONS: [&str; 10] =
+    ["ok", "quiet", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold", "echo"];
 
 /// What a job of this action answers; `hold` never does.
 pub fn outcome_of(action: &str) -> Option<Outcome> {
@@ -30,6 +31,14 @@ pub fn outcome_of(action: &str) -> Option<Outcome> {
         "resolved" => Outcome::Resolved { note: "set right".into() },
         _ => return None,
     })
+}
+
+/// What the job of a claim answers; `echo` answers what it was given.
+pub fn answer(claim: &Claim) -> Option<Outcome> {
+    match &*claim.action {
+        "echo" => Some(Outcome::Complete { response: Some(claim.arguments.to_string()) }),
+        action => outcome_of(action),
+    }
 }
 
 /// Where stages are set up when it is not in a file: the address of a PostgreSQL server.
@@ -156,7 +165,7 @@ impl Stage {
         while let Ok(handed) = self.session.work.try_recv() {
             claims.extend(handed.claims);
         }
-        let silent = claims.iter().filter(|c| outcome_of(&c.action).is_none());
+        let silent = claims.iter().filter(|c| answer(c).is_none());
         self.held.extend(silent.map(|c| (c.step, c.attempt)));
         claims
     }
@@ -167,7 +176,7 @@ impl Stage {
             .handed()
             .into_iter()
             .filter_map(|c| {
-                outcome_of(&c.action).map(|outcome| Report {
+                answer(&c).map(|outcome| Report {
                     session,
                     step: c.step,
                     attempt: c.attempt,
@@ -243,7 +252,7 @@ impl Drop for Stage {
     }
 }
 
-fn letter(state: State) -> char {
+pub(crate) fn letter(state: State) -> char {
     match state {
         State::NotRunnable => 'N',
         State::Pending => 'P',

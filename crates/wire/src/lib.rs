@@ -14,6 +14,7 @@
 mod alert;
 mod breaker;
 mod dashboard;
+mod definition;
 mod dispatch;
 mod execution;
 mod group;
@@ -27,11 +28,15 @@ mod retention;
 mod step;
 mod tick;
 mod worker;
+mod workflow;
 
 pub use alert::{AlertPage, AlertView, AuditPage, AuditView};
 pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
 pub use dashboard::{
     ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,
+};
+pub use definition::{
+    DefinitionApplied, DefinitionFault, DefinitionPage, DefinitionShow, DefinitionView, LiveVersion,
 };
 pub use dispatch::{ProcessBody, ProcessView};
 pub use execution::{
@@ -57,4 +62,9 @@ pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{
     ClaimBody, ClaimView, ClaimedPage, DeliveryItem, HeartbeatBody, HeartbeatView, Held, LeaveBody, LookView,
     PreviousBody, PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem, ReportedView,
+};
+pub use workflow::{
+    CloudEvent, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage, StartBody, StartedView,
+    WorkflowEventPage, WorkflowEventView, WorkflowOperateBody, WorkflowOperatedView, WorkflowPage,
+    WorkflowShow, WorkflowStepView, WorkflowView,
 };

@@ -23,6 +23,9 @@ pub struct Problem {
     pub code: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// What is wrong with a definition, with the place in its text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<crate::DefinitionFault>,
 }
 
 /// What `/readyz` answers when it is green.

@@ -10,5 +10,8 @@ pub struct RetainedView {
     pub steps: usize,
     pub blocks: usize,
     pub ticks: usize,
+    /// With their steps, which are among the trees.
+    #[serde(default)]
+    pub workflows: usize,
     pub more: bool,
 }

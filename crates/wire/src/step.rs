@@ -69,6 +69,18 @@ pub struct StepView {
     pub duration_ms: Option<f64>,
     /// How often the row was written.
     pub version: u64,
+    /// The workflow it is a step of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// The how-manieth time its workflow does this step, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
+    /// Which item of a fan-out it is, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u32>,
+    /// The branch of its workflow on which it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_key: Option<String>,
 }
 
 /// Steps, newest first; `next` is the `after` of the following page.

@@ -12,9 +12,11 @@ enum May {
 }
 
 /// What each crate may build on. Tests may use anything, so dev-dependencies are not looked at.
-const EDGES: [(&str, May); 13] = [
+const EDGES: [(&str, May); 15] = [
     ("model", May::Use(&[])),
-    ("rules", May::Use(&["model"])),
+    ("expr", May::Use(&[])),
+    ("rules", May::Use(&["model", "expr"])),
+    ("definition", May::Use(&["model", "expr", "rules"])),
     ("store", May::Use(&["model", "rules"])),
     ("transport", May::Use(&["model"])),
     ("transport-sqs", May::Use(&["transport"])),
@@ -22,7 +24,7 @@ const EDGES: [(&str, May); 13] = [
     ("engine", May::Use(&["model", "rules", "store", "transport"])),
     ("wire", May::Use(&[])),
     ("worker", May::Use(&["model", "engine", "wire"])),
-    ("server", May::Use(&["model", "engine", "store", "wire"])),
+    ("server", May::Use(&["model", "definition", "engine", "store", "wire"])),
     ("testkit", May::UseAnythingBut(&[])),
     ("stepfast", May::UseAnythingBut(&["testkit"])),
     ("xtask", May::Use(&[])),

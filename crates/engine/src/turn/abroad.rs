@@ -281,22 +281,33 @@ impl Node {
             turn.acts.refuse(Reply::<()>::Signal(row.id), EngineError::Undone);
             return Ok(());
         }
+        self.apply_signal(turn, row, signal, now)
+    }
+
+    /// Who asks is answered with the commit; who only tells is not.
+    fn apply_signal(
+        &mut self,
+        turn: &mut Turn,
+        row: SignalRow,
+        signal: Signal,
+        now: Timestamp,
+    ) -> Result<()> {
+        let id = row.id;
         match signal {
-            Signal::Create { steps, by } => {
-                return self.create(turn, steps, by, Reply::Signal(row.id), now);
-            }
-            Signal::Reports { reports } => return self.reports(turn, reports, Reply::Signal(row.id), now),
-            Signal::Operate { operation } => {
-                return self.operate(turn, operation, Reply::Signal(row.id), now);
-            }
+            Signal::Create { steps, by } => return self.create(turn, steps, by, Reply::Signal(id), now),
+            Signal::Reports { reports } => return self.reports(turn, reports, Reply::Signal(id), now),
+            Signal::Operate { operation } => return self.operate(turn, operation, Reply::Signal(id), now),
             Signal::OperateGroup { operation } => {
-                return self.operate_group(turn, operation, Reply::Signal(row.id), now);
+                return self.operate_group(turn, operation, Reply::Signal(id), now);
+            }
+            Signal::OperateWorkflow { operation } => {
+                return self.operate_workflow(turn, operation, Reply::Signal(id), now);
             }
             Signal::Pull { session, places } => {
-                turn.pulls.push((row.id, session, places));
+                turn.pulls.push((id, session, places));
                 return Ok(());
             }
-            Signal::Begin(sent) => return self.begin(turn, sent, Reply::Signal(row.id), now),
+            Signal::Begin(sent) => return self.begin(turn, sent, Reply::Signal(id), now),
             Signal::Arrived(arrived) => {
                 if let SignalTo::Group(group) = &row.to {
                     self.arrived(turn, group, arrived, now)?;
@@ -358,6 +369,7 @@ impl Node {
                 super::keep::openings(&block).into_iter().for_each(|opened| self.sources.open(opened, 0));
             }
         }
+        self.workflows_arrived(std::mem::take(&mut arrived.workflows));
         arrived.wakes.iter().for_each(|(at, id)| self.timers.set(now, *at, *id));
         if arrived.due.is_some_and(|due| due <= now + 2 * model::limits::TIMER_HORIZON) {
             self.timers.restart();

@@ -39,7 +39,8 @@ impl Node {
         match step.wake_at {
             Some(at) => arrived.wakes.push((at, step.id)),
             None if ready => arrived.note_line(&step),
-            None => {}
+            // Its turn may come before it can be read; then it is looked for again.
+            None => self.sources.spill(&step, self.turn_number),
         }
         let home = step.dispatch_group.clone();
         self.tell(turn, &home, &Signal::Arrived(arrived));
@@ -121,6 +122,9 @@ impl Node {
                 self.bring(owner)?;
             }
             self.board.child_ended(&EndedAway { step, place, kind, to, event });
+            if let Some(owner) = self.board.block(place.block).and_then(|block| block.owner) {
+                self.item_ended_away(owner, step)?;
+            }
         }
         Ok(())
     }

@@ -21,7 +21,11 @@ impl Node {
         if !self.has_room() {
             return Ok(());
         }
-        self.timers.read_ahead(&mut *self.store, &self.lease, now)?;
+        let (store, lease) = (&mut self.store, &self.lease);
+        self.timers.read_ahead(now, |behind, until, limit| {
+            let behind = behind.map(|(at, id)| (at, id.unwrap_or(StepId::from_bytes([0xff; 16]))));
+            store.due(lease, behind, until, limit)
+        })?;
         while self.board.windows.len() < limits::WINDOW_STEPS_MAX {
             let late = self.sources.take_late(&self.board);
             let due =
@@ -132,6 +136,7 @@ impl Node {
                 continue;
             }
             let step = self.board.step(one.step).expect("it was just claimed");
+            self.deadlines.note(step);
             work.entry(one.session).or_default().push((step.dispatch_group.clone(), claim_of(step)));
         }
         turn.dispatched = picks.len();

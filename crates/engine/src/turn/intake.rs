@@ -28,12 +28,21 @@ fn creation(who: String, plan: &Plan) -> AuditEntry {
     AuditEntry { who, verb: "create".into(), target, why: None, before: None, after: None }
 }
 
+/// It may need a place in the round of groups.
+fn takes_root(step: &NewStep) -> bool {
+    step.dispatch_group.is_none() && step.block_id.is_none() && step.parent_step_id.is_none()
+}
+
 impl Node {
     pub(super) fn intake(&mut self, turn: &mut Turn, request: Request, now: Timestamp) -> Result<()> {
         match request {
             Request::Create { steps, by, reply } => self.create(turn, steps, by, reply, now),
             Request::Operate { operation, reply } => self.operate(turn, operation, reply, now),
             Request::OperateGroup { operation, reply } => self.operate_group(turn, operation, reply, now),
+            Request::StartWorkflow { start, reply } => self.start_workflow(turn, start, reply, now),
+            Request::OperateWorkflow { operation, reply } => {
+                self.operate_workflow(turn, operation, reply, now)
+            }
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
                 Ok(())
@@ -137,7 +146,7 @@ impl Node {
         Ok(())
     }
 
-    fn plan(
+    pub(super) fn plan(
         &mut self,
         turn: &mut Turn,
         steps: &[NewStep],
@@ -146,7 +155,7 @@ impl Node {
         let (blocks, parents) = self.named_rows(steps)?;
         let queues = self.config.known_queues();
         let pools = self.known_pools(steps, now)?;
-        let missing = steps.len().saturating_sub(self.roots.len());
+        let missing = steps.iter().filter(|step| takes_root(step)).count().saturating_sub(self.roots.len());
         if missing > 0 {
             self.roots.extend(self.store.take_roots(missing)?);
             turn.took_roots = true;
@@ -281,6 +290,7 @@ impl Node {
             let failure = model::Failure { message, trace: None };
             report.outcome = Outcome::Fail { failure, notify: true };
         }
+        self.look_at_answer(&mut report)?;
         let step = self.board.step(report.step).expect("it was just brought");
         let log = std::mem::take(&mut report.log);
         if !log.is_empty()
@@ -527,6 +537,8 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::Create { reply, .. } => no(reply, problem),
         Request::Operate { reply, .. } => no(reply, problem),
         Request::OperateGroup { reply, .. } => no(reply, problem),
+        Request::StartWorkflow { reply, .. } => no(reply, problem),
+        Request::OperateWorkflow { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),
         Request::Join { reply, .. } | Request::JoinAgain { reply, .. } => no(reply, problem),
         Request::Reports { reply, .. } => no(reply, problem),

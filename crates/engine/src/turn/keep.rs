@@ -175,6 +175,9 @@ impl Node {
         }
         self.sources = Sources::default();
         self.timers = Timers::default();
+        self.deadlines = Default::default();
+        self.workflows.forget(std::mem::take(&mut found.last_events));
+        self.workflows_arrived(std::mem::take(&mut found.pending_workflows));
         self.book = Default::default();
         self.book.continue_after(found.last_claim);
         self.ticks.continue_after(found.last_tick);
@@ -198,6 +201,9 @@ impl Node {
     fn adopt(&mut self, found: Found, spoken_for: &HashSet<StepId>) -> Result<()> {
         let opened: Vec<Opened> = found.blocks.iter().flat_map(openings).collect();
         for block in found.blocks {
+            if let Some(owner) = block.owner.filter(|_| block.to_come > 0) {
+                self.fill_later(owner);
+            }
             self.board.load_block(block);
         }
         for opened in opened {
@@ -280,6 +286,7 @@ impl Node {
             && self.sessions.is_known(session)
         {
             let dispatch_group = step.dispatch_group.clone();
+            self.deadlines.note(step);
             self.sessions.gave(session, id, Hold { attempt, number: 0, dispatch_group, turn: 0 });
             return Ok(0);
         }

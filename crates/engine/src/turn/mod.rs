@@ -5,6 +5,7 @@ mod act;
 mod attempts;
 mod away;
 mod claims;
+mod deadlines;
 mod expire;
 mod gather;
 mod groups;
@@ -22,7 +23,9 @@ mod persist;
 mod pools;
 mod refill;
 mod sessions;
+mod settling;
 mod ticks;
 mod timers;
+mod workflows;
 
 pub use node::{How, Node};

@@ -3,6 +3,7 @@
 use super::act::Acts;
 use super::attempts::Deliveries;
 use super::claims::ClaimBook;
+use super::deadlines::Deadlines;
 use super::expire::Expiry;
 use super::outbox::Outbox;
 use super::owed::Owed;
@@ -10,17 +11,16 @@ use super::peers::Peers;
 use super::pools::Pools;
 use super::refill::Sources;
 use super::sessions::Sessions;
-use super::ticks::{Ticks, TurnFigures};
+use super::ticks::Ticks;
 use super::timers::Timers;
+use super::workflows::Workflows;
 use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
 use crate::{Config, EngineError, Ids, Stopwatch};
-use model::{
-    Block, BlockId, Breaker, DispatchGroup, Name, SessionId, SignalId, Step, StepId, Timestamp, limits,
-};
+use model::{BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp, limits};
 use rules::board::{Board, Changes};
 use rules::dispatcher::PIPELINE;
-use rules::settle::{Mode, Settled, Snapshot, leave, settle};
+use rules::settle::{Mode, Settled, leave};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +30,7 @@ use store::{
     Alert, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store, StoreError,
     TallyKey, Wake,
 };
+use tokio::sync::watch;
 use tracing::{error, warn};
 
 /// How a turn is taken.
@@ -91,7 +92,9 @@ pub struct Node {
     pub(super) lease: Lease,
     pub(super) board: Board,
     pub(super) sessions: Sessions,
-    pub(super) timers: Timers,
+    pub(super) timers: Timers<StepId>,
+    pub(super) deadlines: Deadlines,
+    pub(super) workflows: Workflows,
     pub(super) sources: Sources,
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
@@ -120,6 +123,8 @@ pub struct Node {
     hanging: Vec<(u64, Acts)>,
     inbox: Sender<Request>,
     healthy: Arc<AtomicBool>,
+    /// Counts turns that told something of workflows, for whoever listens.
+    told: watch::Sender<u64>,
     down: bool,
     /// The last turn was refused for what it would write.
     pub(super) unfit: bool,
@@ -133,56 +138,16 @@ pub struct Node {
     unfinished: bool,
 }
 
-/// The store with a watch on the phases.
-struct Eyes<'a> {
-    store: &'a mut dyn Store,
-    mine: Option<BTreeSet<DispatchGroup>>,
-    watch: Stopwatch,
-    laps: [Duration; PIPELINE.len()],
-}
-
-impl Snapshot for Eyes<'_> {
-    type Error = StoreError;
-    fn step(&mut self, id: StepId) -> Result<Option<Step>> {
-        self.store.step(id)
-    }
-    /// A block that is decided elsewhere is nobody's to look at here.
-    fn block(&mut self, id: BlockId) -> Result<Option<Block>> {
-        Ok(self
-            .store
-            .block(id)?
-            .filter(|block| self.mine.as_ref().is_none_or(|mine| mine.contains(&block.home))))
-    }
-    fn unsettled(&mut self, block: BlockId, after: Option<(u32, StepId)>, limit: usize) -> Result<Vec<Step>> {
-        self.store.unsettled(block, after, limit)
-    }
-    fn lap(&mut self, phase: usize) {
-        self.laps[phase] += self.watch.lap();
-    }
-}
-
 impl Node {
     pub fn new(
         mut store: Box<dyn Store>,
         config: Config,
         inbox: Sender<Request>,
-        healthy: Arc<AtomicBool>,
+        (healthy, told): (Arc<AtomicBool>, watch::Sender<u64>),
     ) -> std::result::Result<Node, EngineError> {
         let ids = Ids::default();
         let now = store.now();
-        let row = NodeRow {
-            id: ids.node(now),
-            host: config.host.to_string(),
-            pid: std::process::id(),
-            url: config.url.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            machine: machine(),
-            limited_to: if config.owned == config.groups { Vec::new() } else { config.owned.clone() },
-            standby: config.standby,
-            started_at: now,
-            seen_at: now,
-            ended_at: None,
-        };
+        let row = entry_of(&config, ids.node(now), now);
         let wake = inbox.clone();
         // An engine that is gone need not be woken.
         store.listen(&config.listen, Arc::new(move |one| drop(wake.send(Request::Wake(one)))));
@@ -198,6 +163,8 @@ impl Node {
             board: Board::default(),
             sessions: Sessions::default(),
             timers: Timers::default(),
+            deadlines: Deadlines::default(),
+            workflows: Workflows::default(),
             sources: Sources::default(),
             book: ClaimBook::default(),
             ticks: Ticks::default(),
@@ -221,6 +188,7 @@ impl Node {
             hanging: Vec::new(),
             inbox,
             healthy,
+            told,
             down: false,
             unfit: false,
             closing: false,
@@ -266,6 +234,7 @@ impl Node {
         // It may have been retention, or a pool may have changed.
         self.board.forget_settled();
         self.pools.look_again();
+        self.workflows.look_again();
         self.again |= !self.board.windows.pools().is_empty();
     }
     pub fn heard(&mut self, session: SessionId) {
@@ -301,6 +270,8 @@ impl Node {
             self.next_pool(now),
             Some(self.expiry.next),
             self.outbox.next_look(),
+            self.deadlines.next_at(),
+            self.workflows.next_at(),
         ];
         let next = at
             .into_iter()
@@ -372,14 +343,18 @@ impl Node {
         self.take_back_lapsed(turn, now)?;
         self.expire(now)?;
         self.look_after_outbox(turn, now)?;
+        self.end_overdue(now)?;
+        self.look_after_workflows(now)?;
         let mut settled = Settled::default();
         let mut laps = [Duration::ZERO; PIPELINE.len()];
         if how.dispatch == Dispatch::Yes || how.mode == Mode::FixedPoint {
-            let mine = self.board.mine.clone();
-            let mut eyes = Eyes { store: &mut *self.store, mine, watch: Stopwatch::start(), laps };
-            settled = settle(&mut self.board, &mut eyes, how.mode)?;
-            laps = eyes.laps;
+            settled = self.settle_all(turn, how.mode, &mut laps)?;
         } else {
+            for _ in 0..limits::WORKFLOW_ROUNDS_MAX {
+                if !self.advance_workflows(turn, now)? {
+                    break;
+                }
+            }
             leave(&mut self.board, &mut *self.store, BTreeSet::new())?;
         }
         self.tell_refused(turn, &settled);
@@ -405,26 +380,6 @@ impl Node {
         Ok(settled)
     }
 
-    fn record_tick(
-        &mut self,
-        laps: &[Duration; 8],
-        pick: Duration,
-        total: Duration,
-        capped: &[DispatchGroup],
-        now: Timestamp,
-    ) {
-        let (breaker, groups) = (&self.breaker, &self.group_breakers);
-        let off = |g: &DispatchGroup| breaker.is_off(now) || groups.get(g).is_some_and(|b| b.is_off(now));
-        let max_per_tick = self.config.max_per_tick;
-        let figures = TurnFigures { now, laps, pick, total, capped, max_per_tick, off: &off };
-        self.ticks.record(self.board.moves(), &figures);
-        for moved in self.board.moves().iter().filter(|m| m.to.is_terminal()) {
-            if let Some(at) = self.last_end.get_mut(&moved.dispatch_group) {
-                *at = now;
-            }
-        }
-    }
-
     fn commit(&mut self, turn: Turn, now: Timestamp) {
         let (batch, acts, steps) = self.compose(turn, now);
         let left = self.board.lines.take_left();
@@ -448,6 +403,7 @@ impl Node {
         let blocks = batch.blocks.iter().map(|w| w.block.id).collect();
         self.outstanding.push_back((number, steps, blocks));
         let (inbox, healthy) = (self.inbox.clone(), self.healthy.clone());
+        let told = (!batch.workflow_events.is_empty()).then(|| self.told.clone());
         self.store.commit(
             batch,
             Box::new(move |outcome| {
@@ -456,6 +412,9 @@ impl Node {
                     healthy.store(false, Ordering::Relaxed);
                 }
                 acts.act(&outcome);
+                if outcome.is_ok() {
+                    told.into_iter().for_each(|told| told.send_modify(|n| *n += 1));
+                }
                 let _ = inbox.send(Request::Committed { turn: number, outcome });
             }),
         );
@@ -488,6 +447,7 @@ impl Node {
             self.board.committed(&steps, &blocks);
         }
         self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
+        self.workflows.trim(self.durable);
         // What this commit left on disk can be seen now.
         self.again |=
             (self.sessions.free() > 0 || self.outbox.free() > 0) && self.sources.is_waiting(&self.board);
@@ -551,6 +511,23 @@ impl Node {
                 open: true,
             });
         }
+    }
+}
+
+/// How a node is on record.
+fn entry_of(config: &Config, id: NodeId, now: Timestamp) -> NodeRow {
+    NodeRow {
+        id,
+        host: config.host.to_string(),
+        pid: std::process::id(),
+        url: config.url.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        machine: machine(),
+        limited_to: if config.owned == config.groups { Vec::new() } else { config.owned.clone() },
+        standby: config.standby,
+        started_at: now,
+        seen_at: now,
+        ended_at: None,
     }
 }
 

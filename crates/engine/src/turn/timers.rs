@@ -1,42 +1,55 @@
 //! Due times of the next minute, read ahead from the store; everything later stays on disk.
 
-use model::{StepId, Timestamp, limits};
+use model::{Timestamp, limits};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use store::{Lease, Result, Store};
+use store::Result;
 
 /// Due steps read at once.
 const PAGE: usize = 1_000;
 
-#[derive(Default)]
-pub struct Timers {
-    heap: BinaryHeap<Reverse<(Timestamp, StepId)>>,
+/// Of steps, or of workflows.
+pub struct Timers<I> {
+    heap: BinaryHeap<Reverse<(Timestamp, I)>>,
     /// How far the store has been read.
-    read_to: Option<(Timestamp, StepId)>,
+    read_to: Option<(Timestamp, I)>,
     /// Everything up to here is in the heap.
     complete_to: Option<Timestamp>,
 }
 
-impl Timers {
-    /// A step will be due. What is due soon is remembered, for its row may not be on disk when that is read ahead; what is
+/// Behind which instant to read; of those due at it, behind which one, or behind all of them.
+pub type Behind<I> = Option<(Timestamp, Option<I>)>;
+
+impl<I: Ord> Default for Timers<I> {
+    fn default() -> Self {
+        Timers { heap: BinaryHeap::new(), read_to: None, complete_to: None }
+    }
+}
+
+impl<I: Copy + Ord> Timers<I> {
+    /// One will be due. What is due soon is remembered, for its row may not be on disk when that is read ahead; what is
     /// due later will be there by then. Twice in the heap does no harm.
-    pub fn set(&mut self, now: Timestamp, at: Timestamp, step: StepId) {
+    pub fn set(&mut self, now: Timestamp, at: Timestamp, id: I) {
         if at <= now + 2 * limits::TIMER_HORIZON {
-            self.heap.push(Reverse((at, step)));
+            self.heap.push(Reverse((at, id)));
         }
     }
     /// Read everything again from the start: someone now takes what nobody took. What is not on disk yet stays in hand.
     pub fn restart(&mut self) {
         (self.read_to, self.complete_to) = (None, None);
     }
-    pub fn read_ahead(&mut self, store: &mut dyn Store, lease: &Lease, now: Timestamp) -> Result<()> {
+    pub fn read_ahead(
+        &mut self,
+        now: Timestamp,
+        read: impl FnOnce(Behind<I>, Timestamp, usize) -> Result<Vec<(Timestamp, I)>>,
+    ) -> Result<()> {
         let fresh = self.complete_to.is_some_and(|end| end > now + limits::TIMER_HORIZON / 2);
         if fresh || self.heap.len() >= PAGE {
             return Ok(());
         }
         let until = now + limits::TIMER_HORIZON;
-        let from = self.read_to.or(self.complete_to.map(|end| (end, StepId::from_bytes([0xff; 16]))));
-        let page = store.due(lease, from, until, PAGE)?;
+        let behind = self.read_to.map(|(at, id)| (at, Some(id)));
+        let page = read(behind.or(self.complete_to.map(|end| (end, None))), until, PAGE)?;
         match page.last() {
             Some(last) if page.len() == PAGE => self.read_to = Some(*last),
             _ => {
@@ -47,7 +60,7 @@ impl Timers {
         self.heap.extend(page.into_iter().map(Reverse));
         Ok(())
     }
-    pub fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, StepId)> {
+    pub fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, I)> {
         let Reverse(head) = *self.heap.peek()?;
         if head.0 > now {
             return None;
@@ -70,6 +83,7 @@ impl Timers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::StepId;
     use std::time::Duration;
 
     /// Found in review: a wait decided in the turn that reads ahead was neither in the heap nor on disk yet.

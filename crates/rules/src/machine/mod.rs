@@ -13,8 +13,10 @@ pub fn next(state: S, event: E) -> Result<S, IllegalMove> {
         (S::NotRunnable, E::Promoted) => S::Pending,
 
         (S::Pending, E::Dispatched) => S::Dispatched,
+        (S::Pending, E::Entered) => S::Running,
         (S::Pending, E::Exhausted) => S::Failed,
         (S::Pending, E::LostTooOften) => S::Stopped,
+        (S::Pending | S::Dispatched, E::TimedOut) => S::TimedOut,
 
         (S::Dispatched, E::Started) => S::Running,
         (S::Dispatched, E::GivenBack | E::LeaseLost) => S::Pending,
@@ -69,7 +71,9 @@ fn forced(state: S, event: E) -> Option<S> {
 /// The reason a row carries after an event, unless the rule knows better.
 pub fn reason(event: E) -> Option<Reason> {
     Some(match event {
-        E::Dispatched | E::Started | E::Completed | E::ChildrenCompleted | E::PollStarted => return None,
+        E::Dispatched | E::Started | E::Entered | E::Completed | E::ChildrenCompleted | E::PollStarted => {
+            return None;
+        }
         E::Resolved => Reason::Resolved,
         E::Failed => Reason::JobFailed,
         E::Stopped => Reason::JobStopped,

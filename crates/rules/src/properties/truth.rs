@@ -139,6 +139,7 @@ fn context<'a>(world: &'a World, step: &Step) -> Context<'a> {
         held_until: holder.map(|s| s.lease_ends_at),
         pool: None,
         ahead: None,
+        below: None,
     }
 }
 
@@ -165,7 +166,7 @@ fn is_true(world: &World, step: &Step, reason: &Why) -> bool {
         Why::Queued { .. } => outbox::is_queued(step),
         Why::Held { session, .. } => world.sessions.iter().any(|s| s.id == *session),
         Why::Next { .. } => world.board.windows.holds(step),
-        // A settled world has no block that is still being settled, and all groups have an owner.
+        // A settled world has no block that is still being settled, all groups have an owner, and there are no workflows.
         Why::Closing
         | Why::NoOwner { .. }
         | Why::PoolFull { .. }
@@ -173,6 +174,9 @@ fn is_true(world: &World, step: &Step, reason: &Why) -> bool {
         | Why::NoPool { .. }
         | Why::GroupPaused { .. }
         | Why::GroupBlocked { .. }
-        | Why::InLine { .. } => false,
+        | Why::InLine { .. }
+        | Why::Items { .. }
+        | Why::Below { .. }
+        | Why::WorkflowHeld { .. } => false,
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::ApiError;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use model::definition::{Definition, Work};
 use model::{Fault, Key, Name, NewStep, Right, Role, limits};
 use std::sync::Arc;
 
@@ -79,6 +80,31 @@ impl Caller {
         if faults.is_empty() { Ok(()) } else { Err(ApiError::OutOfScope(faults)) }
     }
 
+    /// A key with a scope stores and starts what runs in its own queues alone. What another workflow does that a step starts is
+    /// not known before, so such a step is outside of every scope.
+    pub fn covers_definition(&self, definition: &Definition, known: &[Name]) -> Result<(), ApiError> {
+        let Some(key) = self.key().filter(|key| !key.scope.is_empty()) else { return Ok(()) };
+        let mut faults = Vec::new();
+        for (i, step) in definition.steps.iter().enumerate() {
+            match &step.work {
+                Work::Action(action) => {
+                    let runs = NewStep { queue: action.queue.clone(), ..NewStep::default() };
+                    outside(key, known, &runs, format!("steps[{i}]"), &mut faults);
+                }
+                Work::Workflow(sub) if faults.len() < FAULTS_MAX => faults.push(Fault {
+                    field: format!("steps[{i}].workflow"),
+                    problem: format!(
+                        "workflow `{}` may use any queue, and this key has a scope",
+                        sub.workflow
+                    ),
+                    fix: "use a key without a scope".into(),
+                }),
+                _ => {}
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(ApiError::OutOfScope(faults)) }
+    }
+
     /// A key with a scope claims from its own queues alone.
     pub fn covers_queues<'a>(&self, queues: impl IntoIterator<Item = &'a str>) -> Result<(), ApiError> {
         let Some(key) = self.key() else { return Ok(()) };
@@ -103,9 +129,11 @@ impl Caller {
     }
 }
 
-/// Faults of one step and of all below it; more than a few help nobody.
+/// More than a few help nobody.
+const FAULTS_MAX: usize = 20;
+
+/// Faults of one step and of all below it.
 fn outside(key: &Key, known: &[Name], step: &NewStep, path: String, faults: &mut Vec<Fault>) {
-    const FAULTS_MAX: usize = 20;
     if faults.len() >= FAULTS_MAX {
         return;
     }

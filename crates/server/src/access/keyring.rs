@@ -49,6 +49,11 @@ impl Keyring {
         }
     }
 
+    /// Whether a key that was recognised before still is one.
+    pub async fn is_live(&self, id: KeyId, now: Timestamp) -> Result<bool, ApiError> {
+        Ok(self.kept().await?.get(&id).is_some_and(|(key, _)| key.is_live(now)))
+    }
+
     /// One reads, the others wait for it. Without an answer of the database nobody is let in by what was true before.
     async fn kept(&self) -> Result<Kept, ApiError> {
         let mut kept = self.kept.lock().await;

@@ -6,7 +6,7 @@ mod routes;
 
 pub use caller::{Caller, Shown};
 pub use keyring::Keyring;
-pub use routes::{Routes, Table, form, get, post};
+pub use routes::{Routes, Table, form, get, post, text};
 
 use axum::http::Method;
 use model::Right;
@@ -40,6 +40,8 @@ pub struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     Json,
+    /// YAML or JSON: whatever a form cannot send.
+    Text,
     /// What a page without a script can send; only the way in takes it.
     Form,
 }

@@ -38,6 +38,15 @@ where
     Declared { method: Method::POST, access: access.into(), body: Takes::Json, handler }
 }
 
+/// A call that changes something, told in YAML or JSON.
+pub fn text<H, T>(access: impl Into<Access>, handler: H) -> Declared
+where
+    H: Handler<T, Arc<App>>,
+    T: 'static,
+{
+    Declared { body: Takes::Text, ..post(access, handler) }
+}
+
 /// A call that changes something, told by a form.
 pub fn form<H, T>(access: impl Into<Access>, handler: H) -> Declared
 where

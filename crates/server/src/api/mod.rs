@@ -3,8 +3,11 @@
 mod alerts;
 mod audit;
 mod breaker;
+mod course;
+mod definitions;
 mod dispatch;
 mod drain;
+mod events;
 mod executions;
 mod groups;
 mod health;
@@ -18,16 +21,19 @@ mod router;
 mod steps;
 mod ticks;
 mod worker;
+mod workflow_filter;
+mod workflows;
 
 pub use dispatch::{Processed, Processing};
 pub use message_groups::Wanted as WantedGroups;
 pub use router::{Routing, serve as serve_router};
 pub use steps::Wanted;
+pub use workflows::Wanted as WantedWorkflows;
 
 /// What is there some time later.
 pub type Later<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
-use crate::access::{Access, Routes, get, post};
+use crate::access::{Access, Routes, get, post, text};
 use model::Right::{Administer, Operate, Start, View, Work};
 
 /// One line a path: its methods, each with the right it asks for.
@@ -40,6 +46,18 @@ pub fn routes() -> Routes {
         .at("/v1/steps/{id}", [get(View, steps::show)])
         .at("/v1/steps/{id}/attempts", [get(View, steps::attempts)])
         .at("/v1/steps/{id}/{verb}", [post(Operate, operate::operate)])
+        .at("/v1/definitions", [get(View, definitions::list), text(Operate, definitions::apply)])
+        .at("/v1/definitions/{workflow}", [get(View, definitions::show)])
+        .at("/v1/definitions/{workflow}/{version}", [get(View, definitions::show)])
+        .at("/v1/definitions/{workflow}/{version}/graph", [get(View, definitions::graph)])
+        .at("/v1/workflows", [get(View, workflows::list), post(Start, workflows::start)])
+        .at("/v1/workflows/{id}", [get(View, workflows::show)])
+        .at("/v1/workflows/{id}/events", [get(View, course::events)])
+        .at("/v1/workflows/{id}/decisions", [get(View, course::decisions)])
+        .at("/v1/workflows/{id}/graph", [get(View, workflows::graph)])
+        .at("/v1/workflows/{id}/steps/{key}/items", [get(View, course::items)])
+        .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate)])
+        .at("/v1/events", [get(View, events::listen)])
         .at("/v1/groups", [get(View, groups::list)])
         .at("/v1/breaker", [get(View, breaker::show), post(Operate, breaker::switch)])
         .at("/v1/pools", [get(View, pools::list), post(Operate, pools::set)])

@@ -14,6 +14,24 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
+/// What `escaped` wrote; none if it did not.
+pub fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let (byte, behind) = match first {
+            b'%' => {
+                let (code, behind) = behind.split_at_checked(2)?;
+                (u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok()?, behind)
+            }
+            byte => (*byte, behind),
+        };
+        bytes.push(byte);
+        rest = behind;
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// A path with what is asked of it.
 pub fn query(path: &str, pairs: &[(&str, String)]) -> String {
     let mut text = String::from(path);
@@ -40,5 +58,10 @@ mod tests {
         assert_eq!(message_group("straße 7/b?#%"), "/message-groups/stra%C3%9Fe%207%2Fb%3F%23%25");
         assert_eq!(query("/x", &[("after", "a&b".into()), ("limit", "5".into())]), "/x?after=a%26b&limit=5");
         assert_eq!(query("/x", &[]), "/x");
+        assert_eq!(unescaped(&escaped("straße 7/b?#%")).as_deref(), Some("straße 7/b?#%"));
+        assert_eq!(
+            (unescaped("%"), unescaped("%4"), unescaped("%zz"), unescaped("%ff")),
+            (None, None, None, None)
+        );
     }
 }

@@ -40,6 +40,7 @@ pub fn page(frame: Frame, body: Markup) -> Markup {
                 footer {
                     span { "Served by " (frame.host) }
                     nav {
+                        a href="/workflows" { "Workflows" }
                         a href="/step-dispatcher/steps" { "Steps" }
                         a href="/message-groups" { "Message groups" }
                         a href="/v1/ticks" { "Ticks" }

@@ -9,7 +9,11 @@ mod sign_in;
 mod step;
 mod step_dispatcher;
 mod steps;
+mod workflow;
+mod workflow_steps;
+mod workflows;
 
+pub use address::{escaped, unescaped};
 pub use sign_in::{COOKIES, instead as sign_in_instead};
 
 use crate::access::{Access, Routes, form, get, post};
@@ -24,9 +28,12 @@ pub fn routes() -> Routes {
         .at("/step-dispatcher/toggle", [post(Operate, step_dispatcher::toggle)])
         .at("/step-dispatcher/steps", [get(View, steps::page)])
         .at("/step-dispatcher/steps/{id}", [get(View, step::page)])
+        .at("/workflows", [get(View, workflows::page)])
+        .at("/workflows/{id}", [get(View, workflow::page)])
         .at("/message-groups", [get(View, message_groups::page)])
         .at("/message-groups/{name}", [get(View, message_group::page)])
         .at("/sign-in", [get(Access::Open, sign_in::page), form(Access::Open, sign_in::enter)])
         .at("/sign-out", [form(View, sign_in::leave)])
+        .at("/assets/graph.css", [get(Access::Open, assets::graph)])
         .at("/assets/{name}", [get(Access::Open, assets::file)])
 }

@@ -70,6 +70,9 @@ fn facts(step: &StepView) -> Markup {
         step.attempt, step.failed_attempts, step.max_attempts, step.lost_attempts
     );
     fact("Attempt", Some(of));
+    fact("Run", step.run.filter(|run| *run > 1).map(|run| run.to_string()));
+    fact("Item", step.item.map(|item| (item + 1).to_string()));
+    fact("Branch", step.branch_key.clone());
     fact("Late reports", (step.late_reports > 0).then(|| step.late_reports.to_string()));
     fact("Host", step.host.clone());
     fact(
@@ -86,6 +89,9 @@ fn facts(step: &StepView) -> Markup {
             @for (name, value) in rows { div { dt { (name) } dd { (value) } } }
             @if let Some(group) = &step.message_group {
                 div { dt { "Message group" } dd { a href=(message_group(group)) { (group) } ", " (step.mode.replace('_', " ")) } }
+            }
+            @if let Some(workflow) = &step.workflow_id {
+                div { dt { "Workflow" } dd { a.mono href={ "/workflows/" (workflow) } { (workflow) } } }
             }
             @if let Some(parent) = &step.parent_step_id { (link("Parent", parent)) }
             @if let Some(by) = &step.superseded_by { (link("Superseded by", by)) }

@@ -5,6 +5,7 @@
 mod access;
 mod breaker;
 mod create;
+mod definitions;
 mod deliveries;
 mod executions;
 mod guard;
@@ -22,3 +23,7 @@ mod serve;
 mod show;
 mod sign_in;
 mod worker;
+mod workflow_events;
+mod workflow_pages;
+mod workflows;
+mod workflows_document;

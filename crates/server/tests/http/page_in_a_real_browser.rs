@@ -1,4 +1,4 @@
-use crate::place::{Place, endless};
+use crate::place::{Place, ask, endless, peer};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::{interval, timeout};
@@ -165,7 +165,8 @@ async fn the_figures_live() {
 /// The page with one script more, that clicks.
 async fn clicking(request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let is_page = path == "/step-dispatcher" || path.starts_with("/message-groups/");
+    let pages = ["/message-groups/", "/workflows/"];
+    let is_page = path == "/step-dispatcher" || pages.iter().any(|start| path.starts_with(start));
     let (mut parts, body) = next.run(request).await.into_parts();
     if !is_page {
         return Response::from_parts(parts, body);
@@ -231,5 +232,78 @@ async fn a_blocked_message_group_is_let_go() {
     assert_eq!(told, ["dashboard", "ignore", "message group a/7", "seen to"]);
     assert_eq!(audit.as_array().unwrap().len(), 1, "what was only tried is on no record");
     assert_eq!(place.step(&made[0]).await["block_cleared_by"], "dashboard");
+    place.close().await;
+}
+
+const WAITING: &str = "workflow: waiting\nversion: 1.0.0\nsteps:\n  - { key: first, action: noop }\n  - { key: rest, action: endless }\n";
+
+async fn waiting() -> (Place, String) {
+    let mut place = Place::open();
+    place
+        .work(|registry| {
+            registry.raw("endless", endless);
+        })
+        .await;
+    place.define(WAITING).await.ok();
+    let id = place.start("waiting", serde_json::json!({})).await;
+    place.until(&format!("/v1/workflows/{id}"), |shown| shown["steps"][1]["state"] == "running").await;
+    (place, id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_workflow_lives() {
+    let (place, id) = waiting().await;
+    // It is paused after the page was rendered, when its script reads it again.
+    let (router, asked, path) =
+        (place.router.clone(), Arc::new(AtomicUsize::new(0)), format!("/v1/workflows/{id}/pause"));
+    let hold = from_fn(move |request: Request, next: Next| {
+        let (router, asked, path) = (router.clone(), asked.clone(), path.clone());
+        async move {
+            if request.uri().path().starts_with("/workflows/") && asked.fetch_add(1, Ordering::SeqCst) == 1 {
+                let pause = Request::post(path)
+                    .header("host", "localhost")
+                    .header("content-type", "application/json");
+                let pause =
+                    pause.extension(peer("127.0.0.1:40000")).body(Body::from(r#"{"why": "look"}"#)).unwrap();
+                assert_eq!(ask(&router, pause).await.status, 200);
+            }
+            next.run(request).await
+        }
+    });
+    let address = serve(place.router.clone().layer(hold)).await;
+    let seen = browse(&format!("http://{address}/workflows/{id}")).await;
+    seen.is_quiet()
+        .has("data-live=\"yes\"")
+        .has("<span class=\"state orange\">paused</span>")
+        .has("data-verb=\"resume\"")
+        .has("workflow.paused")
+        .has("sf-step sf-action is-completed");
+    assert!(!seen.dom.contains("data-verb=\"pause\""), "{}", seen.dom);
+    let list = browse(&format!("http://{address}/workflows")).await;
+    list.is_quiet().has("data-live=\"yes\"").has("<b>waiting</b>");
+    place.close().await;
+}
+
+const CANCEL: &str = "addEventListener('load', () => setTimeout(() => {
+    document.getElementById('why').value = 'not wanted';
+    document.querySelector('[data-verb=cancel]').click();
+    new MutationObserver((_, seen) => { seen.disconnect(); setTimeout(() => document.getElementById('do').click(), 100); })
+        .observe(document.getElementById('sure'), { attributeFilter: ['hidden'] });
+}, 500));";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_is_cancelled_by_a_click() {
+    let (place, id) = waiting().await;
+    let script = get(async || ([(header::CONTENT_TYPE, "text/javascript")], CANCEL));
+    let address = serve(place.router.clone().route("/click.js", script).layer(from_fn(clicking))).await;
+    let seen = browse(&format!("http://{address}/workflows/{id}")).await;
+    seen.is_quiet()
+        .has(">cancelled</span>")
+        .has("data-over")
+        .has("It is running and would be cancelled for good.");
+    assert!(!seen.dom.contains("data-verb=\"cancel\""), "{}", seen.dom);
+    let audit = &place.get("/v1/audit").await.ok()["audit"];
+    let told = ["who", "verb", "target", "why"].map(|field| audit[0][field].as_str().unwrap().to_string());
+    assert_eq!(told, ["dashboard", "cancel", &format!("workflow {id}"), "not wanted"]);
     place.close().await;
 }

@@ -158,6 +158,31 @@ impl Place {
         created["steps"].as_array().unwrap().iter().map(|s| s["id"].as_str().unwrap().to_string()).collect()
     }
 
+    /// Store a definition that is written as YAML.
+    pub async fn define(&self, yaml: impl Into<Body>) -> Answer {
+        self.define_with("", yaml).await
+    }
+
+    /// The same, with parameters.
+    pub async fn define_with(&self, query: &str, yaml: impl Into<Body>) -> Answer {
+        let request = Request::post(format!("/v1/definitions{query}"))
+            .header("host", "localhost:7837")
+            .header("content-type", "application/yaml");
+        self.send(request.body(yaml.into()).unwrap()).await
+    }
+
+    /// Start a workflow, and name it.
+    pub async fn start(&self, workflow: &str, input: Value) -> String {
+        let body = serde_json::json!({"workflow": workflow, "input": input});
+        let answer = self.post("/v1/workflows", body.to_string()).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
+        answer.json()["id"].as_str().unwrap().to_string()
+    }
+
+    pub async fn until_workflow(&self, id: &str, state: &str) -> Value {
+        self.until(&format!("/v1/workflows/{id}"), |workflow| workflow["state"] == state).await
+    }
+
     pub async fn step(&self, id: &str) -> Value {
         self.get(&format!("/v1/steps/{id}")).await.ok()
     }

@@ -240,7 +240,7 @@ fn lean(path: &Path, n: usize) -> Result<(f64, f64)> {
 }
 
 /// Commits of one row: alone, and shared by 8 clients through one writer.
-fn commits(path: &Path) -> Result<(f64, f64)> {
+pub fn commits(path: &Path) -> Result<(f64, f64)> {
     let connection = open_lean(path)?;
     let sql = "insert into lean_steps (queue, state, priority, run_at, attempt, payload) values (1, 0, 0, 0, 0, '{}')";
     let mut samples = Vec::with_capacity(COMMITS);

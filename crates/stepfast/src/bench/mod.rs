@@ -2,8 +2,10 @@
 
 mod drain;
 mod enqueue;
+mod fan_out;
 mod fifo;
 mod figures;
+mod graph;
 mod growth;
 mod latency;
 mod limit;
@@ -12,6 +14,7 @@ mod remote;
 mod rig;
 mod snapshot;
 mod tree;
+mod workflow;
 
 pub use figures::Figures;
 pub use rig::Rig;
@@ -36,6 +39,12 @@ pub enum Workload {
     Publish,
     /// A parent with n children, and 1,000 trees 50 deep.
     Tree,
+    /// Workflows of five no-op steps, many at once and one alone.
+    Workflow,
+    /// One workflow of n steps that follow four others each, beside steps in no order.
+    Graph,
+    /// A fan-out of 1,000 items and one of n, each in one workflow.
+    FanOut,
     /// Drain with a million closed steps, and with a million waiting.
     Growth,
     /// Drain and latency while another session holds a snapshot open, on PostgreSQL.
@@ -69,6 +78,9 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Publish => publish::run(&rig, args.n.unwrap_or(100_000), &args.transport).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
+        Workload::Workflow => workflow::run(&rig, args.n.unwrap_or(20_000)).await,
+        Workload::Graph => graph::run(&rig, args.n.unwrap_or(5_000)).await,
+        Workload::FanOut => fan_out::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Growth => growth::run(&rig, args.n.unwrap_or(100_000), args.closed).await,
         Workload::Snapshot => snapshot::run(&rig, args.n.unwrap_or(100_000), args.minutes).await,
         Workload::Limit => {

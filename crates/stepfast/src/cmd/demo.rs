@@ -4,12 +4,16 @@ use super::serve::{Running, stop_signals};
 use crate::cli::Demo;
 use crate::config::{Settings, loopback};
 use anyhow::Result;
+use engine::{Engine, StartWorkflow};
 use model::NewStep;
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use std::process::ExitCode;
 use std::time::Duration;
-use store::Database;
+use store::{Clock, Database, SystemClock};
+
+/// What the runs of the sample work are.
+const ORDER: &str = include_str!("../../../../examples/workflows/order-fulfilment.yaml");
 
 /// Between two orders of the sample work.
 const EVERY: Duration = Duration::from_millis(700);
@@ -23,6 +27,7 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     settings.bind = loopback(args.port.unwrap_or(settings.bind.port()));
     let running = Running::start(settings.clone()).await?;
     let stopped = stop_signals();
+    running.local.apply_text(ORDER, "order-fulfilment.yaml").await?;
     tell(&running.url, &settings);
     let orders = tokio::spawn(orders(running.local.engine.clone()));
     tokio::select! {
@@ -43,6 +48,8 @@ fn tell(url: &str, settings: &Settings) {
     println!("  {url}/step-dispatcher\n");
     println!("Then try, in another terminal:\n");
     println!("  export STEPFAST_DB={db}");
+    println!("  stepfast list --state running,failed      workflows that run or went wrong");
+    println!("  stepfast show ID                          one of them, step by step");
     println!("  stepfast steps list --state failed        what went wrong");
     println!("  stepfast steps show ID                    why a step is not running");
     println!("  stepfast breaker off --why deploy         stop dispatching, let running work finish");
@@ -52,13 +59,34 @@ fn tell(url: &str, settings: &Settings) {
 }
 
 /// An order every now and then: a tree with parallel steps, and sometimes a failure with its resolver.
-async fn orders(engine: engine::Engine) {
+async fn orders(engine: Engine) {
     for n in 1u64.. {
-        if engine.create(vec![order(n)]).await.is_err() {
+        if engine.create(vec![order(n)]).await.is_err() || run_of(&engine, n).await.is_err() {
             return;
         }
         tokio::time::sleep(EVERY).await;
     }
+}
+
+/// One in ten fails, and one in ten waits for five minutes.
+async fn run_of(engine: &Engine, n: u64) -> Result<()> {
+    let skus = ["tea", "cup", "pot", "milk"];
+    let items = skus.iter().cycle().skip(n as usize % 4).take(1 + n as usize % 5);
+    let items: Vec<_> = items.map(|sku| json!({"sku": sku, "quantity": 1 + n % 3})).collect();
+    let priority = if n.is_multiple_of(3) { "high" } else { "standard" };
+    let mut input = json!({"id": n, "priority": priority, "items": items});
+    match n % 10 {
+        3 => input["card"] = "declined".into(),
+        7 => {
+            let later = SystemClock::default().now() + Duration::from_secs(300);
+            input["not_before"] = server::convert::instant(later).into();
+        }
+        _ => {}
+    }
+    let mut start = StartWorkflow::of("order-fulfilment").with(&input)?;
+    start.labels.insert("order".into(), n.to_string());
+    engine.start_workflow(start).await?;
+    Ok(())
 }
 
 fn order(n: u64) -> NewStep {

@@ -1,22 +1,34 @@
 //! One file per verb.
 
+mod apply;
 mod breaker;
 mod check;
+mod definitions;
 mod demo;
+mod diff;
 mod dispatch;
 mod executions;
+mod graph;
 mod groups;
 mod keys;
+mod list;
 mod message_groups;
 mod nodes;
 mod output;
 mod pools;
 mod retention;
 mod router;
+mod run;
+mod schema;
 mod serve;
+mod show;
+mod start;
+mod steer;
 mod steps;
 mod storage;
 mod ticks;
+mod validate;
+mod watch;
 mod worker;
 
 use crate::bench::{self, BenchArgs};
@@ -42,6 +54,12 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         output::figures(&bench::run(args).await?, common.json);
         return Ok(ExitCode::SUCCESS);
     }
+    // Files need no database.
+    match &command {
+        Command::Validate(args) => return validate::run(args, common.json),
+        Command::Schema => return schema::run(common.json),
+        _ => {}
+    }
     let settings = Settings::load(&common)?;
     let browse = || settings.database.browse();
     match command {
@@ -49,6 +67,18 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Worker(args) => worker::run(&settings, common.server.as_deref(), args).await,
         Command::Router(args) => router::run(&settings, &common, args).await,
         Command::Demo(args) => demo::run(settings, args).await,
+        Command::Run(args) => run::run(settings, &common, args).await,
+        Command::Graph(args) => graph::run(&settings, &common, &args).await,
+        Command::Diff(args) => diff::run(&settings, &common, &args).await,
+        Command::Apply(args) => apply::run(&settings, &common, args).await,
+        Command::Definitions(args) => definitions::run(&settings, &common, &args).await,
+        Command::Start(args) => start::run(&settings, &common, args).await,
+        Command::List(args) => list::run(&settings, &common, &args).await,
+        Command::Show(args) => show::run(&settings, &common, &args).await,
+        Command::Watch(args) => watch::run(&settings, &common, &args).await,
+        Command::Pause(args) => steer::pause(&settings, &common, args).await,
+        Command::Resume(args) => steer::resume(&settings, &common, args).await,
+        Command::Cancel(args) => steer::cancel(&settings, &common, args).await,
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
         Command::Executions(verb) => executions::run(&settings, &common, verb).await,
         Command::Dispatch(args) => dispatch::run(settings, &common, args).await,
@@ -65,7 +95,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Archive(args) => retention::archive(&settings, &common, args).await,
         Command::Purge(args) => retention::purge(&settings, &common, args).await,
         Command::Backup(args) => storage::backup(&settings, &args, common.json),
-        Command::Bench(_) => unreachable!("it was run above"),
+        Command::Bench(_) | Command::Validate(_) | Command::Schema => unreachable!("it was run above"),
     }
 }
 

@@ -31,6 +31,12 @@ pub fn time(at: Option<Timestamp>) -> String {
         .map_or_else(|| "-".into(), |t| t.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string())
 }
 
+/// An instant of the API as people read it.
+pub fn instant(at: Option<&String>) -> String {
+    let read = at.and_then(|at| at.parse::<jiff::Timestamp>().ok());
+    time(read.map(|at| Timestamp(at.as_microsecond())))
+}
+
 pub fn figures(figures: &Figures, json: bool) {
     if json {
         return line(figures);

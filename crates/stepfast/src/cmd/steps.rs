@@ -9,13 +9,13 @@ use anyhow::{Context, Result, bail};
 use engine::{Operation, Verb};
 use model::{NewStep, State, Status, StepId};
 use serde::Deserialize;
-use server::convert;
+use server::{answers, convert};
 use std::io::Read;
 use std::process::ExitCode;
 use std::time::Duration;
 use store::Browse;
 use store::{ATTEMPTS_PAGE_MAX, Attempt, AttemptKey, Clock, Filter, StepRow, SystemClock};
-use wire::ProgressView;
+use wire::{ProgressView, StepShow};
 
 /// Of a message in a table; `--json` has all of it.
 const MESSAGE_CHARS: usize = 100;
@@ -132,32 +132,32 @@ fn filter(args: &List) -> Result<Filter> {
 fn list(settings: &Settings, args: &List, json: bool) -> Result<ExitCode> {
     let browse = settings.database.browse()?;
     let mut filter = filter(args)?;
+    if json {
+        return list_json(&browse, filter, args.all);
+    }
     let mut rows = Vec::new();
     loop {
         let page = browse.steps(&filter)?;
-        let last = page.last().map(|row| row.step.id);
-        let more = args.all && page.len() == filter.limit;
-        if json {
-            page.iter().try_for_each(|row| -> Result<()> {
-                output::line(&convert::step_view(row, parent_of(&browse, row)?));
-                Ok(())
-            })?;
-        } else {
-            rows.extend(page.iter().map(cells));
-        }
-        match last {
-            Some(last) if more => filter.after = Some(last),
+        rows.extend(page.iter().map(cells));
+        match page.last() {
+            Some(last) if args.all && page.len() == filter.limit => filter.after = Some(last.step.id),
             _ => break,
         }
     }
-    if !json {
-        output::table(&["id", "key", "action", "state", "reason", "group", "attempt", "created"], rows);
-    }
+    output::table(&["id", "key", "action", "state", "reason", "group", "attempt", "created"], rows);
     Ok(ExitCode::SUCCESS)
 }
 
-fn parent_of(browse: &Browse, row: &StepRow) -> Result<Option<StepId>> {
-    Ok(row.step.block().map(|b| browse.block(b)).transpose()?.flatten().and_then(|b| b.owner))
+/// As the API shows them, without what a workflow calls secret.
+fn list_json(browse: &Browse, mut filter: Filter, all: bool) -> Result<ExitCode> {
+    loop {
+        let page = answers::steps(browse, &filter)?;
+        page.steps.iter().for_each(output::line);
+        match page.next.filter(|_| all) {
+            Some(next) => filter.after = Some(step_id(&next)?),
+            None => return Ok(ExitCode::SUCCESS),
+        }
+    }
 }
 
 fn cells(row: &StepRow) -> Vec<String> {
@@ -191,45 +191,44 @@ async fn show(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode
     let browse = settings.database.browse()?;
     let id = step_id(id)?;
     let Some(row) = browse.step(id)? else { bail!(Refused(format!("there is no step {id}"))) };
-    let around = browse.circumstances(SystemClock::default().now())?;
-    let why: Vec<String> = browse.why(&row, &around)?.iter().map(ToString::to_string).collect();
-    let view = convert::step_view(&row, parent_of(&browse, &row)?);
-    let progress = progress(settings, common, &browse, &row).await;
+    let Some(mut shown) = answers::step(&browse, id, SystemClock::default().now())? else {
+        bail!(Refused(format!("there is no step {id}")))
+    };
+    shown.progress = progress(settings, common, &browse, &row).await;
     if common.json {
-        let mut value = serde_json::to_value(&view)?;
-        value["why"] = serde_json::to_value(&why)?;
-        let log: Vec<_> = browse.log(id)?.iter().map(convert::log_view).collect();
-        value["log"] = serde_json::to_value(log)?;
-        value["progress"] = serde_json::to_value(progress)?;
-        output::line(&value);
+        output::line(&shown);
         return Ok(ExitCode::SUCCESS);
     }
-    let value = serde_json::to_value(&view)?;
+    let value = serde_json::to_value(&shown.step)?;
     for (name, value) in value.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
         let value = value.as_str().map_or_else(|| value.to_string(), String::from);
         output::text(format_args!("{name:<18} {value}"));
     }
-    if let Some(progress) = progress {
-        output::text(format_args!("{:<18} {progress}", "progress"));
-    }
-    for attempt in browse.attempts(id)? {
-        let message = attempt.message.as_ref().map(|m| format!(": {m}")).unwrap_or_default();
-        let at = output::time(Some(attempt.at));
-        let view = convert::attempt_view(&attempt);
-        let delivery = view.delivery.map(|d| format!(" {d}")).unwrap_or_default();
-        let head = format!("attempt {}", attempt.attempt);
-        output::text(format_args!("{head:<18} {at} {}{delivery}{message}", attempt.outcome));
-    }
-    for (attempt, line) in browse.log(id)? {
-        let at = output::time(Some(line.at));
-        output::text(format_args!("{:<18} {at} {}", format!("log {attempt}"), line.text));
-    }
+    told_beside(&shown);
     if !row.step.state.is_terminal() {
         let head = if row.step.is_held() { "It is running:" } else { "It is not running because:" };
         output::text(head);
-        why.iter().for_each(|w| output::text(format_args!("  - {w}")));
+        shown.why.iter().for_each(|w| output::text(format_args!("  - {w}")));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What its runs came to and said.
+fn told_beside(shown: &StepShow) {
+    if let Some(progress) = &shown.progress {
+        output::text(format_args!("{:<18} {progress}", "progress"));
+    }
+    for attempt in &shown.attempts {
+        let message = attempt.message.as_ref().map(|m| format!(": {m}")).unwrap_or_default();
+        let at = output::instant(Some(&attempt.at));
+        let delivery = attempt.delivery.as_ref().map(|d| format!(" {d}")).unwrap_or_default();
+        let head = format!("attempt {}", attempt.attempt);
+        output::text(format_args!("{head:<18} {at} {}{delivery}{message}", attempt.outcome));
+    }
+    for line in &shown.log {
+        let at = output::instant(Some(&line.at));
+        output::text(format_args!("{:<18} {at} {}", format!("log {}", line.attempt), line.text));
+    }
 }
 
 fn attempts(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {

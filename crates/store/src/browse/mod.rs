@@ -3,9 +3,11 @@
 mod attempts;
 mod nouns;
 mod statuses;
+mod workflows;
 
 pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
 pub use nouns::{Filter, StepRow, Totals};
+pub use workflows::{DefinitionLine, EventLine, WorkflowFilter};
 
 use crate::batch::{Alert, NodeRow, SessionRow, Tick};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};

@@ -129,7 +129,7 @@ fn blocks<'a>(scene: &'a Scene) -> Pages<'a, Summary> {
     let text = format!("select {BLOCK_COLUMNS}, is_open from blocks where id > $1 order by id limit $2");
     let read = |row: &Row| {
         let id = BlockId::from_bytes(row.get(0)?);
-        Ok(Summary { id, block: rows::block(row), is_open: row.get(22)? })
+        Ok(Summary { id, block: rows::block(row), is_open: row.get(24)? })
     };
     let key = |summary: &Summary| -> Key { vec![summary.id.into()] };
     Pages::new(scene.sql(), text, &[BEFORE_ALL], read, key)
@@ -305,7 +305,8 @@ fn look_at_summary(block: &Block, count: &Recount, is_open: bool, report: &mut R
         report.add("S1", &entity, "it is at an index that no step has");
     }
     // Whether resolvers that sleep keep a block open is the engine's choice: they can be found either way.
-    let (must, may) = (count.hot() > 0 || is_moving(block), count.unsettled() > 0 || is_moving(block));
+    let moves = is_moving(block) || block.to_come > 0;
+    let (must, may) = (count.hot() > 0 || moves, count.unsettled() > 0 || moves);
     if (must && !is_open) || (is_open && !may) {
         let there = count.unsettled();
         report.add(
@@ -322,7 +323,13 @@ fn look_at_family(block: &Block, owner: &Owner, count: &Recount, report: &mut Re
     }
     let entity = format!("step {}", block.owner.map(|id| id.to_string()).unwrap_or_default());
     let (hot, unsettled) = (count.hot(), count.unsettled());
-    if owner.parked && hot == 0 {
+    if owner.state.is_terminal() && block.to_come > 0 {
+        report.add(
+            "I15",
+            entity,
+            format!("it is {}, and {} of its children are to come", owner.state, block.to_come),
+        );
+    } else if owner.parked && hot == 0 && block.to_come == 0 {
         report.add("I16", entity, "it waits for its children, and none of them can move any more");
     } else if owner.state.is_terminal() && hot > 0 {
         report.add("I15", entity, format!("it is {}, and {hot} of its children are live", owner.state));

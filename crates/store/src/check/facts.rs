@@ -21,7 +21,12 @@ const OF_STEPS: [(&str, &str, &str); 20] = [
     ("I13", "it failed more often than it may run", "s.failed_attempts > s.max_attempts"),
     ("I13", "it was lost more often than is allowed", "s.lost_attempts > {lost} + 1"),
     ("I13", "more attempts failed or were lost than were claimed", "s.failed_attempts + s.lost_attempts > s.attempt"),
-    ("I16", "it is parked but does not run for a block", "s.parked = 1 and (s.state <> 'running' or s.child_block_id is null)"),
+    (
+        "I16",
+        "it is parked but does not run for a block or a workflow",
+        "s.parked = 1 and (s.state <> 'running' or s.child_block_id is null
+           and not exists (select 1 from workflows w where w.parent_step_id = s.id))",
+    ),
     (
         "I17",
         "the block it owns does not exist, or has another owner",
@@ -78,7 +83,7 @@ const OF_OTHERS: [(&str, &str, &str, &str); 15] = [
         "step",
         "its counters and its recorded attempts disagree",
         "select s.id from steps s left join
-           (select step_id, sum(case when outcome in ('retried', 'exhausted', 'failed', 'stopped') then 1 else 0 end) as failed,
+           (select step_id, sum(case when outcome in ('retried', 'exhausted', 'failed', 'stopped', 'timed_out') then 1 else 0 end) as failed,
                    sum(case when outcome in ('lease_lost', 'lost_too_often') then 1 else 0 end) as lost
               from step_attempts group by step_id) a
            on a.step_id = s.id

@@ -4,7 +4,7 @@
 //!        reason; here it is asked whether it holds.
 
 use super::{GRACE, Report, Scene, lines};
-use crate::explain::{self, Circumstances};
+use crate::explain::{self, Circumstances, Kin};
 use crate::pages::{BEFORE_ALL, Key, Pages};
 use crate::sql::{Param, Row};
 use crate::statements::STEP_COLUMNS;
@@ -154,7 +154,10 @@ impl Look<'_> {
             None => (None, None),
         };
         let ahead = message_groups::ahead(self.scene.sql(), step, &self.around.in_flight)?;
-        let reasons = self.around.why(step, block.as_ref(), owner.as_ref(), children.as_ref(), ahead);
+        let below = explain::below(self.scene.sql(), step)?;
+        let (block_now, owner_now, children_now) = (block.as_ref(), owner.as_ref(), children.as_ref());
+        let kin = Kin { block: block_now, owner: owner_now, children: children_now, ahead, below };
+        let reasons = self.around.why(step, kin);
         let resting = if step.parked { children.as_ref() } else { block.as_ref() }.is_some_and(is_at_rest);
         let unanswered = resting && block.as_ref().is_some_and(|b| b.wants_resolvers);
         self.block = step.block().map(|id| (id, block, owner));

@@ -18,6 +18,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0009_message_groups", include_str!("../../sql/postgres/migrations/0009_message_groups.sql")),
     ("0010_deliveries", include_str!("../../sql/postgres/migrations/0010_deliveries.sql")),
     ("0011_outbox", include_str!("../../sql/postgres/migrations/0011_outbox.sql")),
+    ("0012_workflows", include_str!("../../sql/postgres/migrations/0012_workflows.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

@@ -17,6 +17,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0009_message_groups", include_str!("../../sql/sqlite/migrations/0009_message_groups.sql")),
     ("0010_deliveries", include_str!("../../sql/sqlite/migrations/0010_deliveries.sql")),
     ("0011_outbox", include_str!("../../sql/sqlite/migrations/0011_outbox.sql")),
+    ("0012_workflows", include_str!("../../sql/sqlite/migrations/0012_workflows.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

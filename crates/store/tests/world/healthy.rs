@@ -18,8 +18,29 @@ pub fn healthy(full_history: bool) -> World {
     roots(&mut w);
     ended_trees(&mut w);
     live_trees(&mut w);
+    workflows(&mut w);
     surroundings(&mut w);
     w
+}
+
+/// One that succeeded over a branch, one that runs, and one that is paused.
+fn workflows(w: &mut World) {
+    w.create(vec![step("flow-route"), step("flow-end"), step("flow-now"), step("flow-held")]);
+    w.run("flow-route", complete());
+    w.run("flow-end", complete());
+    let text = r#"{"workflow":"flow","version":"1.0.0","steps":[{"key":"flow-route"},{"key":"flow-end"}]}"#;
+    w.sql(&format!(
+        "insert into definitions values ('flow', '1.0.0', 1, 0, 0, 'h', '{text}', 1, 'test');
+         insert into workflows (id, definition_key, definition_version, definition_hash, dispatch_group, state, depth, input, labels, created_at, completed_at)
+           values (x'000000000000000000000000000000f1', 'flow', '1.0.0', 'h', 'alpha', 'succeeded', 0, '{{}}', '{{}}', 1, 2),
+                  (x'000000000000000000000000000000f2', 'flow', '1.0.0', 'h', 'alpha', 'running', 0, '{{}}', '{{}}', 1, null),
+                  (x'000000000000000000000000000000f3', 'flow', '1.0.0', 'h', 'alpha', 'paused', 0, '{{}}', '{{}}', 1, null);
+         update steps set workflow_id = x'000000000000000000000000000000f1', def = 0, run = 1 where id = {{flow-route}};
+         update steps set workflow_id = x'000000000000000000000000000000f1', def = 1, run = 1 where id = {{flow-end}};
+         update steps set workflow_id = x'000000000000000000000000000000f2', def = 0, run = 1 where id = {{flow-now}};
+         update steps set workflow_id = x'000000000000000000000000000000f3', def = 0, run = 1 where id = {{flow-held}};
+         insert into branch_decisions values (x'000000000000000000000000000000f1', 'flow-route', 'branch', 'x', '[]', '{{}}', 1)"
+    ));
 }
 
 /// What the archive holds.

@@ -1,8 +1,9 @@
 //! What is asked of an engine, and what becomes of its answer.
 
+use super::flows;
 use super::op::{Held, Op, Sketch, Told};
 use super::side::Side;
-use engine::{EngineError, GroupOperation, Operation};
+use engine::{EngineError, GroupOperation, Operation, StartWorkflow, WorkflowOperation};
 use model::{
     Breaker, Delivery, DeliveryError, DeliveryStatus, DispatchGroup, LogLine, NewStep, Outcome, Report,
     Timestamp,
@@ -111,6 +112,36 @@ fn direct(side: &Side, op: &Op) -> Asked {
                 after(move |side| {
                     let new = done.iter().flat_map(|done| &done.replaced).filter_map(|(_, new)| *new);
                     new.for_each(|id| side.see_step(id));
+                    side.tell(&done);
+                    side.answered_early |= dry_run;
+                })
+            })
+        }
+        Op::Define => Box::pin(async move {
+            let mut applied = Vec::new();
+            for definition in flows::definitions() {
+                applied.push(engine.apply_definition(definition, "somebody".into()).await);
+            }
+            after(move |side| applied.iter().for_each(|one| side.tell(one)))
+        }),
+        Op::StartWorkflow { workflow, input } => {
+            let input = serde_json::value::RawValue::from_string(input.clone()).ok();
+            let start = StartWorkflow { input, ..StartWorkflow::of(workflow) };
+            Box::pin(async move {
+                let started = engine.start_workflow(start).await;
+                after(move |side| {
+                    side.workflows.extend(started.iter().map(|started| started.id));
+                    side.tell(&started);
+                })
+            })
+        }
+        Op::OperateWorkflow { workflow, verb, dry_run, why } => {
+            let (workflow, verb, dry_run, why) = (side.workflow(*workflow), *verb, *dry_run, why.clone());
+            let by = "somebody".into();
+            let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected: None };
+            Box::pin(async move {
+                let done = engine.operate_workflow(operation).await;
+                after(move |side| {
                     side.tell(&done);
                     side.answered_early |= dry_run;
                 })

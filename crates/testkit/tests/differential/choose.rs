@@ -1,6 +1,7 @@
 //! What happens next, drawn from the dice and from what both engines have told so far.
 
 use super::dice::Dice;
+use super::flows;
 use super::op::{Held, Listing, Op, Told};
 use super::side::Answer;
 use super::sketch::{self, ACTIONS, GROUPS, Known, MESSAGE_GROUPS, QUEUES, TEXTS, span};
@@ -23,6 +24,7 @@ enum Sort {
     Join,
     Part,
     Operate,
+    StartWorkflow,
     Breaker,
     Tick,
     Pass,
@@ -34,14 +36,15 @@ enum Sort {
     Together,
 }
 
-const SORTS: [(usize, Sort); 16] = [
+const SORTS: [(usize, Sort); 17] = [
     (130, Sort::Create),
     (270, Sort::Report),
     (20, Sort::Late),
     (50, Sort::Heartbeat),
     (25, Sort::Join),
     (20, Sort::Part),
-    (90, Sort::Operate),
+    (130, Sort::Operate),
+    (60, Sort::StartWorkflow),
     (30, Sort::Breaker),
     (210, Sort::Tick),
     (80, Sort::Pass),
@@ -65,13 +68,14 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64, now: Timestamp) -> World {
-        let known = Known { steps: 0, blocks: 0, now };
+        let known = Known { steps: 0, blocks: 0, workflows: 0, now };
         World { dice: Dice::new(seed), known, sessions: Vec::new(), held: Vec::new(), past: Vec::new() }
     }
 
     /// What follows from an operation that both engines answered alike.
     pub fn learn(&mut self, op: &Op, answer: &Answer) {
         (self.known.steps, self.known.blocks) = (answer.steps, answer.blocks);
+        self.known.workflows = answer.workflows;
         self.follow(op);
         answer.gone.iter().for_each(|n| self.end(*n));
         self.held.extend(&answer.handed);
@@ -125,6 +129,7 @@ impl World {
             Sort::Join if alive < 5 => Op::Join(self.offer()),
             Sort::Part => self.part(),
             Sort::Operate => self.operate(),
+            Sort::StartWorkflow => self.start_workflow(),
             Sort::Breaker => self.breaker(),
             Sort::Pass => self.pass(),
             Sort::Fall => self.dice.one(&[Op::Crash, Op::Crash, Op::Restart]).clone(),
@@ -154,6 +159,7 @@ impl World {
             6 => Op::Leave(self.session()),
             7..=9 => self.operate(),
             10 => self.breaker(),
+            11 if self.dice.often(500) => self.start_workflow(),
             _ => Op::Create(sketch::steps(&mut self.dice, &self.known)),
         }
     }
@@ -261,7 +267,17 @@ impl World {
         }
     }
 
+    fn start_workflow(&mut self) -> Op {
+        let workflow: &&'static str = self.dice.one(&flows::NAMES);
+        Op::StartWorkflow { workflow, input: flows::input(&mut self.dice) }
+    }
+
     fn operate(&mut self) -> Op {
+        if self.dice.often(200) {
+            let workflow = self.known.workflow(&mut self.dice);
+            let (verb, dry_run) = (flows::verb(&mut self.dice), self.dice.often(150));
+            return Op::OperateWorkflow { workflow, verb, dry_run, why: words(&mut self.dice) };
+        }
         if self.dice.often(250) {
             let (group, verb) = (*self.dice.one(&MESSAGE_GROUPS), *self.dice.one(&GroupVerb::ALL));
             let dry_run = self.dice.often(250);

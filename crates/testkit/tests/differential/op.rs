@@ -1,6 +1,6 @@
 //! One thing that happens to both engines; steps, blocks and sessions are named by the order in which they were seen.
 
-use engine::{Dispatch, GroupVerb};
+use engine::{Dispatch, GroupVerb, WorkflowVerb};
 use model::{NewStep, Outcome, SessionOffer, State, Timestamp};
 use rules::operator::Verb;
 use rules::settle::Mode;
@@ -71,6 +71,18 @@ pub enum Op {
     OperateGroup {
         group: &'static str,
         verb: GroupVerb,
+        dry_run: bool,
+        why: String,
+    },
+    /// Store every definition.
+    Define,
+    StartWorkflow {
+        workflow: &'static str,
+        input: String,
+    },
+    OperateWorkflow {
+        workflow: usize,
+        verb: WorkflowVerb,
         dry_run: bool,
         why: String,
     },

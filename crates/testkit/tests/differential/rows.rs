@@ -10,13 +10,13 @@ const STEPS: &str = "id dispatch_group queue action priority kind block_id block
     retry_max_delay session_id host tick_id version created_at dispatched_at started_at completed_at arguments response \
     error_message error_stack_trace note step_key label relatable_type relatable_id superseded_by was_throttled \
     was_notified late_reports look pool message_group mode sequence place expires_at block_cleared_at \
-    block_cleared_by block_cleared_why";
+    block_cleared_by block_cleared_why workflow_id def run item branch_key timeout";
 const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_resolvers current_index resolver_index \
     cut_at resolver_cut_at wants_resolvers blame sweep_kind sweep_event sweep_above sweep_index sweep_id touched is_open \
-    version";
+    version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 23] = [
+const TABLES: [(&str, &str, &str); 28] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -58,6 +58,20 @@ const TABLES: [(&str, &str, &str); 23] = [
          updated_at keep_until",
         "namespace, key",
     ),
+    ("definitions", "key version major minor patch hash text created_at created_by", "key, version"),
+    (
+        "workflows",
+        "id definition_key definition_version definition_hash dispatch_group state message parent_step_id depth input \
+         output labels created_at started_at completed_at wake_at concurrency_key expected_at version",
+        "id",
+    ),
+    ("workflow_labels", "name value workflow_id", "name, value, workflow_id"),
+    ("workflow_events", "dispatch_group number workflow_id at type step_key data", "dispatch_group, number"),
+    (
+        "branch_decisions",
+        "workflow_id step_key kind expression result inputs at",
+        "workflow_id, at, step_key, kind",
+    ),
     ("execution_events", "namespace key attempt event at owner error", "namespace, key, attempt, event"),
 ];
 /// On PostgreSQL a part of them stands apart for some seconds.
@@ -84,7 +98,8 @@ pub fn all(sql: &dyn Sql, names: &mut Names) -> Result<String> {
     let mut out = String::new();
     for (table, columns, order) in TABLES.iter().chain([&SETTINGS]) {
         let columns: Vec<&str> = columns.split_whitespace().collect();
-        let wanted: Vec<&str> = columns.iter().map(|c| if *c == "wake_at" { JITTERED } else { *c }).collect();
+        let jittered = |c: &str| c == "wake_at" && *table != "workflows";
+        let wanted: Vec<&str> = columns.iter().map(|c| if jittered(c) { JITTERED } else { *c }).collect();
         let order = if order.is_empty() { String::new() } else { format!(" order by {order}") };
         // How far the round of groups is, PostgreSQL keeps in a sequence.
         let but = if *table == "settings" { " where name <> 'next_root'" } else { "" };

@@ -6,7 +6,7 @@ use super::op::{Held, Op};
 use super::watched::{Commits, Watched};
 use super::{look, rows};
 use engine::{Config, Engine, EngineError, EngineThread, SessionHandle};
-use model::{BlockId, SessionId, StepId};
+use model::{BlockId, SessionId, StepId, WorkflowId};
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -40,6 +40,7 @@ pub struct Answer {
     pub gone: Vec<usize>,
     pub steps: usize,
     pub blocks: usize,
+    pub workflows: usize,
 }
 
 struct Session {
@@ -59,6 +60,7 @@ pub struct Side {
     pub names: Names,
     pub steps: Vec<StepId>,
     pub blocks: Vec<BlockId>,
+    pub workflows: Vec<WorkflowId>,
     seen: HashSet<[u8; 16]>,
     sessions: Vec<Session>,
     pub answer: Answer,
@@ -83,6 +85,7 @@ impl Side {
             names: Names::default(),
             steps: Vec::new(),
             blocks: Vec::new(),
+            workflows: Vec::new(),
             seen: HashSet::new(),
             sessions: Vec::new(),
             answer: Answer::default(),
@@ -100,7 +103,8 @@ impl Side {
         }
         self.commits.wait();
         self.take_handed();
-        Answer { steps: self.steps.len(), blocks: self.blocks.len(), ..std::mem::take(&mut self.answer) }
+        let (steps, blocks, workflows) = (self.steps.len(), self.blocks.len(), self.workflows.len());
+        Answer { steps, blocks, workflows, ..std::mem::take(&mut self.answer) }
     }
 
     fn act(&mut self, op: &Op) {
@@ -195,6 +199,9 @@ impl Side {
     }
     pub fn block(&self, number: usize) -> BlockId {
         self.blocks.get(number).copied().unwrap_or(BlockId::of(2_000_000 + number as u64))
+    }
+    pub fn workflow(&self, number: usize) -> WorkflowId {
+        self.workflows.get(number).copied().unwrap_or(WorkflowId::of(4_000_000 + number as u64))
     }
     pub fn session(&self, number: usize) -> SessionId {
         self.sessions.get(number).map_or(SessionId::of(3_000_000 + number as u64), |s| s.id)

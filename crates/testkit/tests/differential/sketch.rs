@@ -41,6 +41,7 @@ const DEPTH_MAX: usize = 3;
 pub struct Known {
     pub steps: usize,
     pub blocks: usize,
+    pub workflows: usize,
     pub now: Timestamp,
 }
 
@@ -48,6 +49,9 @@ impl Known {
     /// The newest more often than the oldest; now and then one that does not exist.
     pub fn step(&self, dice: &mut Dice) -> usize {
         newest(dice, self.steps)
+    }
+    pub fn workflow(&self, dice: &mut Dice) -> usize {
+        newest(dice, self.workflows)
     }
     pub fn block(&self, dice: &mut Dice) -> usize {
         newest(dice, self.blocks)

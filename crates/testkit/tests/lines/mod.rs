@@ -39,6 +39,19 @@ async fn children_run_in_lines_of_other_nodes_and_their_parent_completes() {
     }
 }
 
+/// Found with fan-outs: the turn of such children came before their rows could be read, and nobody looked for them again.
+#[tokio::test]
+async fn children_that_a_report_brings_stand_in_lines_of_other_nodes() {
+    let nodes = two().await;
+    for n in 0..2 {
+        nodes.work(n).await;
+    }
+    for n in 0..10 {
+        nodes.create(n % 2, json!([{"action": "lined"}])).await;
+    }
+    nodes.until("all ended", |n| count(n, State::Completed) == 10 * 9).await;
+}
+
 #[tokio::test]
 async fn children_in_lines_elsewhere_fall_with_their_parent() {
     let nodes = two().await;

@@ -1,0 +1,173 @@
+//! A definition as a picture: for the terminal, for documents and for pages.
+
+mod layout;
+mod mermaid;
+mod svg;
+mod text;
+
+pub use mermaid::mermaid;
+pub use svg::{STYLE, figure, svg, svg_with};
+pub use text::text;
+
+use crate::duration::show;
+use model::Fault;
+use model::definition::{BranchKind, Definition, FailurePolicy, StepDef, Wait, Work};
+use rules::workflow::graph::{Graph, Over};
+use std::collections::BTreeMap;
+
+/// What is drawn of a step.
+struct Drawn {
+    key: String,
+    kind: &'static str,
+    /// What it does, in a few words.
+    detail: String,
+    fan_out: bool,
+    conditional: bool,
+}
+
+struct Line {
+    from: usize,
+    to: usize,
+    label: Option<String>,
+}
+
+struct Picture {
+    steps: Vec<Drawn>,
+    lines: Vec<Line>,
+}
+
+impl Picture {
+    fn of(definition: &Definition) -> Result<Picture, Vec<Fault>> {
+        let graph = Graph::of(definition)?;
+        let mut lines: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+        for (to, node) in graph.nodes.iter().enumerate() {
+            for edge in &node.before {
+                let step = &definition.steps[edge.from as usize];
+                let Some(words) = words(step, &edge.over) else { continue };
+                lines.entry((edge.from as usize, to)).or_default().extend(words);
+            }
+        }
+        let line = |((from, to), words): ((usize, usize), Vec<String>)| {
+            let label = (!words.is_empty()).then(|| shorten(&words.join(", "), 30));
+            Line { from, to, label }
+        };
+        let lines = lines.into_iter().map(line).collect();
+        Ok(Picture { steps: definition.steps.iter().map(drawn).collect(), lines })
+    }
+
+    /// The steps before each, for a list.
+    fn before(&self) -> Vec<Vec<String>> {
+        let mut before = vec![Vec::new(); self.steps.len()];
+        for line in &self.lines {
+            let key = &self.steps[line.from].key;
+            before[line.to].push(line.label.as_ref().map_or(key.clone(), |label| format!("{key} ({label})")));
+        }
+        before
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.steps.len() > crate::limits::DRAWN_STEPS_MAX || self.lines.len() > crate::limits::DRAWN_EDGES_MAX
+    }
+}
+
+/// What stands at an edge; none if nothing ever goes that way.
+fn words(step: &StepDef, over: &Over) -> Option<Vec<String>> {
+    let Work::Branch(branch) = &step.work else { return Some(Vec::new()) };
+    match over {
+        Over::Always => Some(Vec::new()),
+        Over::Branch(key) => Some(vec![key.to_string()]),
+        Over::Past => {
+            let empty =
+                branch.branches.iter().filter(|(_, steps)| steps.is_empty()).map(|(key, _)| key.clone());
+            let mut words: Vec<String> = empty.collect();
+            if step.when.is_some() || step.on_failure == FailurePolicy::SkipStep {
+                words.push("skipped".into());
+            }
+            (!words.is_empty()).then_some(words)
+        }
+    }
+}
+
+fn drawn(step: &StepDef) -> Drawn {
+    let (kind, detail, fan_out) = match &step.work {
+        Work::Action(action) => ("action", action.action.clone(), action.each.is_some()),
+        Work::Wait(Wait::For(length)) => ("wait", format!("wait {}", show(*length)), false),
+        Work::Wait(Wait::Until(until)) => ("wait", format!("until {}", until.0), false),
+        Work::Branch(branch) => {
+            let word = match branch.kind {
+                BranchKind::Exclusive => "one of",
+                BranchKind::Inclusive => "some of",
+            };
+            ("branch", format!("{word} {}", branch.branches.len()), false)
+        }
+        Work::Workflow(sub) => ("workflow", format!("workflow {}", sub.workflow), false),
+    };
+    let detail = shorten(&detail, 34);
+    Drawn { key: shorten(&step.key, 34), kind, detail, fan_out, conditional: step.when.is_some() }
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let mut short: String = text.chars().take(most).map(plain).collect();
+    if text.chars().nth(most).is_some() {
+        short.pop();
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) const ORDER: &str = "workflow: order
+version: 1.0.0
+steps:
+  - {key: check, action: orders.check}
+  - {key: reserve, action: inventory.reserve, each: input.items, when: size(input.items) > 0}
+  - key: route
+    branch:
+      choose: outputs.check.priority
+      branches: {high: [express], standard: [rest, ship], none: []}
+      otherwise: standard
+      converge: confirm
+  - {key: express, action: shipping.express}
+  - {key: rest, wait: 10m}
+  - {key: ship, workflow: shipping}
+  - {key: confirm, action: \"mail.<send> & \\\"forget\\\"\"}
+";
+
+    pub(crate) fn order() -> Definition {
+        crate::read(ORDER.as_bytes(), "order.yaml")
+            .unwrap_or_else(|faults| panic!("{}", faults[0]))
+            .definition
+    }
+
+    /// A chain of steps, each after the one before.
+    pub(crate) fn chain(steps: usize) -> Definition {
+        let steps = (0..steps).map(|n| crate::builder::Step::action(&format!("s{n}"), "work"));
+        crate::builder::Definition::of("chain", "1.0.0").steps(steps).build().unwrap()
+    }
+
+    #[test]
+    fn branches_without_steps_lead_past() {
+        let picture = Picture::of(&order()).unwrap();
+        let show = |line: &Line| {
+            let label = line.label.as_deref().map(|label| format!(" {label}")).unwrap_or_default();
+            format!("{}-{}{label}", picture.steps[line.from].key, picture.steps[line.to].key)
+        };
+        assert_eq!(
+            picture.lines.iter().map(show).collect::<Vec<_>>(),
+            [
+                "check-reserve",
+                "reserve-route",
+                "route-express high",
+                "route-rest standard",
+                "route-confirm none",
+                "express-confirm",
+                "rest-ship",
+                "ship-confirm"
+            ]
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! Definitions without a fault: one model however they are written.
+
+use super::{blesses, bytes, files, name};
+use crate::definition;
+use crate::definition::builder::{Branch, Definition, Each, Retry, Step};
+use model::definition::{Ending, FailurePolicy, Gather, RetryScope};
+use model::{DispatchMode, Fault, Pinned, Priority, Success};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn read(path: &std::path::Path) -> definition::Read {
+    let text = bytes(path);
+    definition::read(&text, &name(path)).unwrap_or_else(|faults| {
+        panic!("{}", faults.iter().map(|fault| format!("{fault}\n")).collect::<String>())
+    })
+}
+
+fn example(name: &str) -> definition::Read {
+    read(
+        &files("valid", &["yaml", "json"])
+            .into_iter()
+            .find(|path| path.ends_with(name))
+            .expect("it is there"),
+    )
+}
+
+#[test]
+fn they_fit_the_schema_and_can_be_run() {
+    let schema = jsonschema::draft202012::new(&definition::schema()).unwrap();
+    for path in files("valid", &["yaml", "json"]) {
+        let read = read(&path);
+        let value = definition::value(&bytes(&path), "x").unwrap();
+        let faults: Vec<String> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{}: {faults:?}", name(&path));
+        assert_eq!(definition::check(&read.definition), Vec::<Fault>::new(), "{}", name(&path));
+        let pinned = Arc::new(Pinned { key: "k".into(), version: "v".into(), hash: "h".into() });
+        rules::workflow::Plan::compile(read.definition, pinned).unwrap();
+    }
+}
+
+/// Every key of the language is in the largest example, so a key the model does not know, or the reader, is found out.
+#[test]
+fn the_largest_example_uses_every_key() {
+    let text = std::fs::read(
+        files("valid", &["yaml"]).into_iter().find(|path| path.ends_with("order.yaml")).unwrap(),
+    );
+    let value = definition::value(&text.unwrap(), "order.yaml").unwrap();
+    let schema = definition::schema();
+    let used = |of: &Value, properties: &Value| {
+        let names = properties.as_object().unwrap().keys();
+        names.filter(|name| of.get(name.as_str()).is_none()).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(used(&value, &schema["properties"]), Vec::<String>::new());
+    let mut all = serde_json::Map::new();
+    value["steps"].as_array().unwrap().iter().for_each(|step| all.extend(step.as_object().unwrap().clone()));
+    assert_eq!(used(&all.into(), &schema["properties"]["steps"]["items"]["properties"]), ["after"]);
+}
+
+#[test]
+fn the_builder_makes_the_same_value() {
+    let seconds = Duration::from_secs;
+    let item = json!({"type": "object", "required": ["sku"], "properties": {"sku": {"type": "string"}}});
+    let properties = json!({"customer": {"type": "string"}, "items": {"type": "array", "items": {"$ref": "#/$defs/item"}}});
+    let input = json!({"type": "object", "required": ["customer", "items"], "properties": properties, "$defs": {"item": item}});
+    let each = Each::of("input.items").success(Success::AtLeast(1)).max_parallel(20);
+    let retry = Retry::attempts(3).delay(seconds(1)).backoff(2.0, seconds(60)).scope(RetryScope::All);
+    let route = Branch::new("outputs['validate-order'].priority").otherwise("standard").converge("confirm");
+    let route = route.branch("high", ["express"]).branch("standard", ["rest", "ship"]).branch("none", []);
+    let promote = Branch::new("input.promotions").inclusive().branch("mail", ["advert"]).branch("none", []);
+    let packed = "${has(outputs.reserve)\n  ? outputs.reserve : []}\n";
+    let parcel = "${outputs[?'ship'].orValue('none')}";
+    let friends = Each::of("input.friends").success(Success::Majority).gather(Gather::Counts);
+    let built = Definition::of("order-fulfillment", "2.1.0")
+        .description("From order to parcel")
+        .input(input)
+        .timeout(seconds(2 * 86_400))
+        .expected_within(seconds(3_600))
+        .concurrency("input.customer", 1)
+        .label("team", "fulfilment")
+        .secret("input.card.number")
+        .step(
+            Step::action("validate-order", "orders.validate")
+                .produces(json!({"type": "object", "required": ["priority"]}))
+                .terminate_when("!outputs['validate-order'].valid", Ending::Failed, "the order is not valid"),
+        )
+        .step(
+            Step::action("reserve", "inventory.reserve")
+                .arguments(
+                    json!({"sku": "${item.sku}", "place": "${index}", "note": "for ${input.customer}"}),
+                )
+                .each(each)
+                .when("size(input.items) > 0")
+                .retry(retry)
+                .attempt_timeout(seconds(60))
+                .step_timeout(seconds(600))
+                .message_group("'sku-' + item.sku")
+                .mode(DispatchMode::BlockOnError)
+                .queue("warehouse")
+                .priority(Priority::High)
+                .pool("shelves")
+                .on_failure(FailurePolicy::PauseWorkflow)
+                .status_message("Your order is being packed"),
+        )
+        .step(Step::branch("route", route))
+        .step(
+            Step::action("express", "shipping.express")
+                .requires(["validate-order"])
+                .attempt_timeout(seconds(60)),
+        )
+        .step(Step::wait("rest", seconds(600)))
+        .step(
+            Step::workflow("ship", "shipping")
+                .version("1.2.0")
+                .input(json!({"order": "${input}"}))
+                .produces(json!(true)),
+        )
+        .step(
+            Step::action("confirm", "mail.send")
+                .arguments(json!({"express": "${'express' in outputs}", "parcel": parcel, "packed": packed})),
+        )
+        .step(Step::wait_until("later", "input.not_before"))
+        .step(Step::branch("promote", promote))
+        .step(Step::action("advert", "mail.advert").each(friends))
+        .build()
+        .unwrap();
+    let written = example("order.yaml").definition;
+    assert_eq!(built, written);
+    assert_eq!(definition::hash(&built), definition::hash(&written));
+}
+
+#[test]
+fn places_are_known_in_both_forms() {
+    let at = |file: &str, field: &str| {
+        let spot = example(file).place(field);
+        (spot.line, spot.column)
+    };
+    assert_eq!(at("order.yaml", "steps[2].branch.choose"), (43, 15));
+    assert_eq!(at("small.json", "steps[0].action"), (5, 29));
+    assert_eq!(at("small.json", "steps[0].arguments.deep.list[1]"), (5, 109));
+}
+
+#[test]
+fn the_builder_refuses_what_a_file_would() {
+    let faults = Definition::of("Order", "1.0.0")
+        .step(Step::action("a", "x").retry(Retry::attempts(0)))
+        .step(Step::wait("b", Duration::ZERO).when("input.x >"))
+        .build()
+        .unwrap_err();
+    let fields: Vec<&str> = faults.iter().map(|fault| fault.field.as_str()).collect();
+    assert_eq!(fields, ["workflow", "steps[0].retry.attempts", "steps[1].wait", "steps[1].when"]);
+}
+
+#[test]
+fn the_published_schema_is_the_one_the_reader_follows() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/definition.schema.json");
+    let schema = serde_json::to_string_pretty(&definition::schema()).unwrap() + "\n";
+    if blesses() {
+        std::fs::write(&path, &schema).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), schema, "STEPFAST_BLESS=1 writes it anew");
+}

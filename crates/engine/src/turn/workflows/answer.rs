@@ -1,0 +1,33 @@
+//! What a step of a workflow answers must be what its definition says it produces.
+//!
+//! Why    whoever comes after it relies on that. The work is done when the answer is looked at, so it fails and is not done again.
+
+use super::super::node::Node;
+use model::{Failure, Outcome, Report};
+use store::Result;
+
+impl Node {
+    /// An answer of another shape becomes a failure that says what is wrong with it.
+    pub(in super::super) fn look_at_answer(&mut self, report: &mut Report) -> Result<()> {
+        let step = self.board.step(report.step);
+        let Some(part) = step.and_then(|step| step.in_workflow) else { return Ok(()) };
+        let (Outcome::Complete { response } | Outcome::Children { response, .. }) = &report.outcome else {
+            return Ok(());
+        };
+        let Some(entry) = self.entry(part.workflow)? else { return Ok(()) };
+        let shape = entry.plan.steps[part.def as usize].produces.as_ref();
+        let complaint = shape.and_then(|shape| {
+            let text = response.as_deref().unwrap_or("null");
+            match serde_json::from_str(text) {
+                Ok(value) => shape.complaint(&value),
+                Err(problem) => Some(format!("it is not JSON: {problem}")),
+            }
+        });
+        self.workflows.put(entry);
+        if let Some(complaint) = complaint {
+            let message = format!("the answer is not what the step produces: {complaint}");
+            report.outcome = Outcome::Fail { failure: Failure { message, trace: None }, notify: true };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Reads a workflow that is not in hand: its row, its definition, and how far it is by its steps.
+
+use super::super::node::Node;
+use super::{Entry, Fan, Live};
+use model::definition::Work;
+use model::{State, Step, Timestamp, WorkflowId};
+use rules::workflow::progress::Progress;
+use rules::workflow::{self, Answers, Data, End, Items, Plan};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::workflows as record;
+use store::{Result, StoreError};
+
+impl Node {
+    /// A workflow in hand, read if it was not. Whoever takes it puts it back.
+    pub(super) fn entry(&mut self, id: WorkflowId) -> Result<Option<Entry>> {
+        if let Some(mut entry) = self.workflows.entries.remove(&id) {
+            entry.turn = self.turn_number;
+            return Ok(Some(entry));
+        }
+        let Some(workflow) = record::workflow(self.store.reader(), id)? else { return Ok(None) };
+        let pinned = workflow.definition.clone();
+        let missing = || StoreError::Lost { what: format!("definition {} {}", pinned.key, pinned.version) };
+        let plan = match self.workflows.plans.get(&pinned.hash) {
+            Some(plan) => plan.clone(),
+            None => {
+                let found = record::find(self.store.reader(), &pinned.key, Some(&pinned.version))?;
+                self.compile(&found.ok_or_else(missing)?)?
+            }
+        };
+        let (progress, _) = Progress::start(&plan.graph);
+        let mut entry = Entry {
+            answers: Answers::of(workflow.input.clone()),
+            workflow,
+            plan,
+            progress,
+            live: BTreeMap::new(),
+            broken: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            ends: None,
+            change: None,
+            turn: self.turn_number,
+        };
+        self.trace(&mut entry)?;
+        Ok(Some(entry))
+    }
+
+    /// How far it is follows from the rows of its steps.
+    fn trace(&mut self, entry: &mut Entry) -> Result<()> {
+        let plan = entry.plan.clone();
+        let traces = record::traces(self.store.reader(), entry.workflow.id, |def| plan.reads(def))?;
+        for trace in &traces {
+            trace.response.iter().for_each(|text| entry.answers.put(trace.def, text.as_str()));
+            entry.runs.insert(trace.def, trace.run);
+        }
+        for trace in traces {
+            if !trace.state.is_terminal() {
+                entry.progress.begin(trace.def);
+                let live = self.live(&plan, trace.step, trace.def, trace.run)?;
+                entry.live.insert(trace.def, live);
+                continue;
+            }
+            let data = Data::new(&plan, &entry.answers);
+            let end = End { state: trace.state, reason: trace.reason, error: None };
+            match workflow::passed_on(&plan, trace.def, end, &data) {
+                Some(passed) => drop(entry.progress.pass(&plan.graph, trace.def, passed)),
+                None => {
+                    entry.progress.begin(trace.def);
+                    entry.broken.insert(trace.def, trace.step);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn live(&mut self, plan: &Arc<Plan>, id: model::StepId, def: u32, run: u32) -> Result<Live> {
+        let missing = || StoreError::Lost { what: format!("step {id}") };
+        let step = match self.board.step(id) {
+            Some(step) => step.clone(),
+            None => self.store.step(id)?.ok_or_else(missing)?,
+        };
+        let deadline = deadline(plan, def, step.created_at);
+        let is_late = |work: &Work| matches!(work, Work::Wait(_)) || step.child_block.is_some();
+        let goes_on_at =
+            step.wake_at.filter(|_| step.state == State::Pending && is_late(&plan.def(def).work));
+        let below = match &plan.def(def).work {
+            Work::Workflow(_) => record::below(self.store.reader(), id)?,
+            _ => None,
+        };
+        let fan = self.fan(plan, def, &step)?;
+        Ok(Live { step: id, run, deadline, goes_on_at, fan, below })
+    }
+
+    /// What the items of a fan-out have answered so far.
+    fn fan(&mut self, plan: &Plan, def: u32, step: &Step) -> Result<Option<Fan>> {
+        let (Work::Action(action), Some(block)) = (&plan.def(def).work, step.child_block) else {
+            return Ok(None);
+        };
+        let items = match &action.each {
+            None => None,
+            Some(_) => {
+                let value = step.arguments.to_string();
+                let corrupt = StoreError::Corrupt { table: "steps", column: "arguments", value };
+                Some(Items::read(&step.arguments).ok_or(corrupt)?)
+            }
+        };
+        let is_made_by_the_job =
+            items.is_none() && action.mode.is_none_or(|mode| mode == model::DispatchMode::Immediate);
+        if is_made_by_the_job {
+            return Ok(None);
+        }
+        let mut fan = Fan::new(block, items);
+        if fan.keeps(plan, def) {
+            for (item, answer) in record::answers(self.store.reader(), block)? {
+                fan.keep(item, answer.into());
+            }
+        }
+        Ok(Some(fan))
+    }
+}
+
+pub(super) fn deadline(plan: &Plan, def: u32, from: Timestamp) -> Option<Timestamp> {
+    match &plan.def(def).work {
+        Work::Action(action) => action.timeout.step.map(|timeout| from + timeout),
+        _ => None,
+    }
+}

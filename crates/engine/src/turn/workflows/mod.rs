@@ -1,0 +1,168 @@
+//! Workflows in hand: what follows when a step of one has ended, and the rows that it makes.
+//!
+//! Why    the end of one step and the beginning of the next are one commit, and a workflow's own row is written only when it begins,
+//!        ends or is held: how far it is follows from its steps.
+
+mod answer;
+mod begin;
+mod fan_out;
+mod follow;
+mod load;
+mod make;
+mod moves;
+mod operate;
+mod timers;
+mod waiting;
+mod write;
+
+use super::timers::Timers;
+use fan_out::Fan;
+use model::{
+    BranchDecision, DispatchGroup, Name, StepId, Timestamp, Workflow, WorkflowId, WorkflowState, limits,
+};
+use rules::board::IdMap;
+use rules::workflow::progress::Progress;
+use rules::workflow::{Answers, Plan};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use store::WorkflowEvent;
+pub use timers::shown;
+use waiting::Waiting;
+
+/// The step of a definition that is being done.
+struct Live {
+    step: StepId,
+    run: u32,
+    /// When the step as a whole has taken too long.
+    deadline: Option<Timestamp>,
+    /// When it goes on by itself: a wait ends, or a fan-out begins again.
+    goes_on_at: Option<Timestamp>,
+    fan: Option<Fan>,
+    /// The workflow whose end it waits for.
+    below: Option<WorkflowId>,
+}
+
+/// A workflow in hand.
+struct Entry {
+    workflow: Workflow,
+    plan: Arc<Plan>,
+    progress: Progress,
+    answers: Answers,
+    live: BTreeMap<u32, Live>,
+    /// Steps that ended badly, and because of which it is held.
+    broken: BTreeMap<u32, StepId>,
+    /// The last run of each step that had one.
+    runs: BTreeMap<u32, u32>,
+    /// It ends before its steps do: how, and why.
+    ends: Option<(WorkflowState, String)>,
+    /// Its own row is to be written: the first one, or another.
+    change: Option<Changed>,
+    /// The last turn that touched it.
+    turn: u64,
+}
+
+impl Entry {
+    fn is_going_on(&self) -> bool {
+        self.workflow.state.is_going_on() && self.ends.is_none()
+    }
+    fn next_run(&mut self, def: u32) -> u32 {
+        let run = self.runs.entry(def).or_default();
+        *run += 1;
+        *run
+    }
+    /// When it has taken too long.
+    fn deadline(&self) -> Option<Timestamp> {
+        let timeout = self.plan.definition.timeout?;
+        Some(self.workflow.started_at? + timeout)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Changed {
+    Made,
+    Moved,
+}
+
+#[derive(Default)]
+pub struct Workflows {
+    plans: HashMap<Name, Arc<Plan>>,
+    /// The newest version of each definition, and when it was looked up.
+    newest: HashMap<String, (Timestamp, Arc<Plan>)>,
+    entries: IdMap<WorkflowId, Entry>,
+    timers: Timers<WorkflowId>,
+    waiting: Waiting,
+    /// Fan-outs that have items to make.
+    filling: BTreeSet<StepId>,
+    /// The last number of an event in each group.
+    numbers: BTreeMap<DispatchGroup, u64>,
+    events: Vec<WorkflowEvent>,
+    decisions: Vec<BranchDecision>,
+    changed: Vec<WorkflowId>,
+    /// Those that are over for good, by the turn that touched them last.
+    over: VecDeque<(u64, WorkflowId)>,
+    /// New ones that another node begins.
+    abroad: Vec<Workflow>,
+}
+
+impl Workflows {
+    /// Everything is read anew; definitions never change.
+    pub fn forget(&mut self, last_events: BTreeMap<DispatchGroup, u64>) {
+        let plans = std::mem::take(&mut self.plans);
+        *self = Workflows { plans, numbers: last_events, ..Workflows::default() };
+    }
+    /// There may be newer versions.
+    pub fn look_again(&mut self) {
+        self.newest.clear();
+    }
+    /// What is not needed in memory is read again when it is; what is not on disk yet stays.
+    pub fn trim(&mut self, durable: u64) {
+        while let Some((turn, id)) = self.over.front().copied().filter(|(turn, _)| *turn <= durable) {
+            self.over.pop_front();
+            // Touched again since, it is in the list again.
+            if self.entries.get(&id).is_some_and(|entry| entry.turn == turn) {
+                self.entries.remove(&id);
+            }
+        }
+        if self.entries.len() <= limits::CACHED_WORKFLOWS_MAX {
+            return;
+        }
+        let stored = self.entries.iter().filter(|(_, entry)| entry.turn <= durable);
+        let mut old: Vec<(u64, WorkflowId)> = stored.map(|(id, entry)| (entry.turn, *id)).collect();
+        old.sort_unstable();
+        old.truncate(self.entries.len() - limits::CACHED_WORKFLOWS_MAX / 2);
+        old.into_iter().for_each(|(_, id)| drop(self.entries.remove(&id)));
+    }
+    /// When something is to be done although nothing arrives.
+    pub fn next_at(&self) -> Option<Timestamp> {
+        let waits = !self.filling.is_empty() || !self.waiting.arrived.is_empty();
+        let filling = waits.then_some(Timestamp(0));
+        [self.timers.next_at(), filling].into_iter().flatten().min()
+    }
+    /// Whoever took it puts it back.
+    fn put(&mut self, entry: Entry) {
+        if matches!(entry.workflow.state, WorkflowState::Succeeded | WorkflowState::Cancelled) {
+            self.over.push_back((entry.turn, entry.workflow.id));
+        }
+        self.entries.insert(entry.workflow.id, entry);
+    }
+    fn tell(
+        &mut self,
+        of: &Workflow,
+        at: Timestamp,
+        kind: &'static str,
+        step: Option<&str>,
+        data: Option<String>,
+    ) {
+        let number = self.numbers.entry(of.dispatch_group.clone()).or_default();
+        *number += 1;
+        self.events.push(WorkflowEvent {
+            dispatch_group: of.dispatch_group.clone(),
+            number: *number,
+            workflow: of.id,
+            at,
+            kind,
+            step_key: step.map(Into::into),
+            data,
+        });
+    }
+}

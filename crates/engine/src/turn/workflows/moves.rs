@@ -1,0 +1,170 @@
+//! Moves a workflow, and what that means for its steps that are being done.
+
+use super::super::keep::openings;
+use super::super::node::{Node, Turn};
+use super::{Changed, Entry};
+use model::{BlockId, Event, Move, Reason, State, Step, StepId, Timestamp, WorkflowId, WorkflowState};
+use rules::workflow::{Todo, machine};
+use store::{Result, StoreError};
+
+/// Due when nothing else is: what is held waits for its workflow.
+const NEVER: Timestamp = Timestamp(i64::MAX);
+
+impl Node {
+    pub(super) fn note_change(&mut self, entry: &mut Entry) {
+        if entry.change.is_none() {
+            entry.change = Some(Changed::Moved);
+            self.workflows.changed.push(entry.workflow.id);
+        }
+    }
+
+    /// Into another state, with what its live steps make of it.
+    pub(super) fn move_workflow(
+        &mut self,
+        entry: &mut Entry,
+        to: WorkflowState,
+        message: Option<String>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let from = entry.workflow.state;
+        machine::next(from, to).map_err(|refused| StoreError::Lost { what: refused.to_string() })?;
+        let data = message.as_ref().map(|m| serde_json::json!({"message": m}).to_string());
+        self.workflows.tell(&entry.workflow, now, machine::event(from, to), None, data);
+        entry.workflow.state = to;
+        entry.workflow.message = message;
+        entry.workflow.completed_at = to.is_over().then_some(now);
+        self.note_change(entry);
+        match to {
+            WorkflowState::Paused | WorkflowState::Failed => self.hold_all(entry),
+            WorkflowState::Cancelled => self.cancel_live(entry, Reason::WorkflowCancelled),
+            WorkflowState::Pending | WorkflowState::Running | WorkflowState::Succeeded => Ok(()),
+        }
+    }
+
+    /// The whole ends before its steps do: what is left is not done.
+    pub(super) fn end_early(
+        &mut self,
+        entry: &mut Entry,
+        state: WorkflowState,
+        message: String,
+        def: u32,
+        now: Timestamp,
+    ) {
+        let key = entry.plan.def(def).key.clone();
+        let data = serde_json::json!({"state": state, "reason": message}).to_string();
+        self.workflows.tell(&entry.workflow, now, "workflow.terminated_early", Some(&key), Some(data));
+        if state == WorkflowState::Succeeded {
+            entry.workflow.output = entry.answers.get(def).cloned();
+        }
+        entry.ends = Some((state, message));
+    }
+
+    /// What was not begun is skipped, and what is being done is taken from whoever does it.
+    pub(super) fn end_now(
+        &mut self,
+        turn: &mut Turn,
+        entry: &mut Entry,
+        state: WorkflowState,
+        message: String,
+        now: Timestamp,
+    ) -> Result<()> {
+        let ahead: Vec<u32> = entry.progress.ahead().collect();
+        for def in ahead {
+            // Those behind it are skipped as well, each for itself.
+            self.carry_out_todo(turn, entry, def, Todo::Skip(Reason::TerminatedEarly), now)?;
+        }
+        self.cancel_live(entry, Reason::TerminatedEarly)?;
+        self.move_workflow(entry, state, Some(message), now)
+    }
+
+    /// Whatever is still being done is taken from whoever does it.
+    pub(super) fn cancel_live(&mut self, entry: &mut Entry, reason: Reason) -> Result<()> {
+        let live: Vec<StepId> = entry.live.values().map(|live| live.step).collect();
+        for id in live {
+            if self.bring(id)? && self.board.step(id).is_some_and(|step| !step.state.is_terminal()) {
+                self.apply(Move { reason: Some(reason), ..Move::new(id, Event::ParentCancelled) })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing of it starts, and what runs goes on.
+    fn hold_all(&mut self, entry: &Entry) -> Result<()> {
+        let live = entry.live.values();
+        let live: Vec<(StepId, Option<BlockId>, Option<Timestamp>)> =
+            live.map(|live| (live.step, live.fan.as_ref().map(|fan| fan.block), live.goes_on_at)).collect();
+        for (step, block, goes_on_at) in live {
+            block.map_or(Ok(()), |block| self.hold_block(block, true))?;
+            self.hold_step(step, goes_on_at.unwrap_or(NEVER))?;
+        }
+        Ok(())
+    }
+
+    fn hold_block(&mut self, id: BlockId, held: bool) -> Result<()> {
+        self.bring_block(id)?;
+        if self.board.block(id).is_some_and(|block| block.held != held) {
+            self.board.edit_block(id, |block| block.held = held);
+            self.board.refresh_children(id);
+        }
+        Ok(())
+    }
+
+    /// What goes on by itself keeps its time; it is looked at when the workflow goes on.
+    fn hold_step(&mut self, id: StepId, at: Timestamp) -> Result<()> {
+        if self.bring(id)? && self.board.step(id).is_some_and(|step| step.state == State::Pending) {
+            self.board.edit(id, |step, _| {
+                step.wake_at = Some(at);
+                step.reason = Some(Reason::WorkflowHeld);
+            });
+            self.board.refresh_window(id);
+        }
+        Ok(())
+    }
+
+    /// A step came back to be done again while its workflow is held.
+    pub(super) fn hold_if_held(&mut self, id: StepId) -> Result<()> {
+        let part = self.board.step(id).filter(|step| step.state == State::Pending);
+        let Some(part) = part.and_then(|step| step.in_workflow).filter(|part| part.item.is_none()) else {
+            return Ok(());
+        };
+        let Some(entry) = self.entry(part.workflow)? else { return Ok(()) };
+        let held = !entry.is_going_on();
+        self.workflows.put(entry);
+        if held { self.hold_step(id, NEVER) } else { Ok(()) }
+    }
+
+    /// What was held may start.
+    pub(super) fn release_all(&mut self, entry: &Entry) -> Result<()> {
+        let live: Vec<(StepId, Option<BlockId>)> =
+            entry.live.values().map(|live| (live.step, live.fan.as_ref().map(|fan| fan.block))).collect();
+        for (id, block) in live {
+            if let Some(block) = block {
+                self.hold_block(block, false)?;
+                let opened = self.board.block(block).map(openings).unwrap_or_default();
+                opened.into_iter().for_each(|opened| self.sources.open(opened, 0));
+                self.workflows.filling.insert(id);
+            }
+            let held = |step: &Step| step.reason == Some(Reason::WorkflowHeld);
+            if self.bring(id)? && self.board.step(id).is_some_and(held) {
+                self.board.edit(id, |step, _| {
+                    step.wake_at = step.wake_at.filter(|at| *at != NEVER);
+                    step.reason = None;
+                });
+                self.board.refresh_window(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// A workflow that nobody waits for any more is cancelled.
+    pub(super) fn cancel_below(&mut self, id: WorkflowId, now: Timestamp) -> Result<()> {
+        let Some(mut entry) = self.entry(id)? else { return Ok(()) };
+        if entry.workflow.state.is_over() {
+            self.workflows.put(entry);
+            return Ok(());
+        }
+        let message = "the step that waited for it has ended".to_string();
+        self.move_workflow(&mut entry, WorkflowState::Cancelled, Some(message), now)?;
+        self.settle_workflow(entry, now)
+    }
+}

@@ -1,0 +1,21 @@
+//! The rows of workflows that a turn changed.
+
+use super::super::node::Node;
+use super::Changed;
+use store::{Batch, WorkflowWrite};
+
+impl Node {
+    pub(in super::super) fn write_workflows(&mut self, batch: &mut Batch) {
+        let abroad = std::mem::take(&mut self.workflows.abroad).into_iter();
+        batch.workflows.extend(abroad.map(|workflow| WorkflowWrite { workflow, expected: None }));
+        for id in std::mem::take(&mut self.workflows.changed) {
+            let Some(entry) = self.workflows.entries.get_mut(&id) else { continue };
+            let Some(change) = entry.change.take() else { continue };
+            let expected = (change == Changed::Moved).then_some(entry.workflow.version);
+            batch.workflows.push(WorkflowWrite { workflow: entry.workflow.clone(), expected });
+            entry.workflow.version += u64::from(expected.is_some());
+        }
+        batch.workflow_events = std::mem::take(&mut self.workflows.events);
+        batch.branch_decisions = std::mem::take(&mut self.workflows.decisions);
+    }
+}

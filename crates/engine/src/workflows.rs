@@ -1,0 +1,32 @@
+//! Workflows as callers ask for them: start one, hold it, let it go on, end it.
+
+use crate::request::{Request, StartWorkflow, Started, WorkflowOperated, WorkflowOperation};
+use crate::{Ask, Engine, EngineError, Once, OnceError};
+use model::limits;
+
+/// Where the keys of starts are on record; those of the `Idempotency-Key` header are of their route.
+const NAMESPACE: &str = "workflows.start";
+
+impl Engine {
+    /// Start a workflow; it is durable, and its first steps may run, when this returns.
+    pub async fn start_workflow(&self, start: StartWorkflow) -> Result<Started, EngineError> {
+        self.ask(|reply| Request::StartWorkflow { start, reply }).await
+    }
+    /// Start it, unless that was done under this key: then the answer is what was answered then. See `create_once`.
+    pub async fn start_workflow_once(
+        &self,
+        key: &str,
+        start: StartWorkflow,
+    ) -> Result<Once<Started>, OnceError<EngineError>> {
+        let ask = Ask::new(NAMESPACE, key).input(&start).max_attempts(limits::ATTEMPTS_MAX);
+        self.executions().once(ask, |_| self.start_workflow(start)).await
+    }
+    /// What a person does to a workflow.
+    pub async fn operate_workflow(
+        &self,
+        operation: WorkflowOperation,
+    ) -> Result<WorkflowOperated, EngineError> {
+        crate::handle::storable([("by", &*operation.by), ("why", &*operation.why)])?;
+        self.ask(|reply| Request::OperateWorkflow { operation, reply }).await
+    }
+}

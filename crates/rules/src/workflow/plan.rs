@@ -1,0 +1,163 @@
+//! A definition made ready to run: its graph, and its expressions compiled once.
+
+use super::graph::Graph;
+use super::shape::Shape;
+use expr::{Program, References, Template};
+use model::definition::{Definition, Expression, StepDef, Wait, Work};
+use model::{Fault, Pinned};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+#[derive(Debug, Default)]
+pub struct Compiled {
+    pub when: Option<Program>,
+    pub terminate: Option<Program>,
+    pub choose: Option<Program>,
+    pub items: Option<Program>,
+    pub until: Option<Program>,
+    pub message_group: Option<Program>,
+    /// What a worker is given, or the workflow that it starts.
+    pub arguments: Option<Template>,
+    /// What it must answer.
+    pub produces: Option<Shape>,
+}
+
+/// A definition that can be run.
+#[derive(Debug)]
+pub struct Plan {
+    pub definition: Definition,
+    pub pinned: Arc<Pinned>,
+    pub graph: Graph,
+    pub steps: Vec<Compiled>,
+    /// What it must be started with.
+    pub input: Option<Shape>,
+    /// The key of which only so many are done at once.
+    pub concurrency: Option<Program>,
+    /// Steps whose answers are needed later.
+    read: Vec<bool>,
+    by_key: HashMap<String, u32>,
+}
+
+struct Compiler {
+    faults: Vec<Fault>,
+    read: Vec<References>,
+}
+
+impl Compiler {
+    fn note(&mut self, field: String, fault: expr::Fault) {
+        let problem = format!("{} (line {}, column {})", fault.message, fault.line, fault.column);
+        self.faults.push(Fault { field, problem, fix: fault.fix });
+    }
+    fn program(&mut self, field: String, expression: &Expression) -> Option<Program> {
+        match Program::compile(&expression.0) {
+            Ok(program) => {
+                self.read.push(program.references().clone());
+                Some(program)
+            }
+            Err(fault) => {
+                self.note(field, fault);
+                None
+            }
+        }
+    }
+    fn template(&mut self, field: &str, value: &Value) -> Option<Template> {
+        match Template::compile(value) {
+            Ok(template) => {
+                self.read.push(template.references().clone());
+                Some(template)
+            }
+            Err(faults) => {
+                for (path, fault) in faults {
+                    self.note(format!("{field}{path}"), fault);
+                }
+                None
+            }
+        }
+    }
+    fn shape(&mut self, field: String, shape: Option<&model::definition::Shape>) -> Option<Shape> {
+        let schema = shape?.schema.as_ref()?;
+        Shape::compile(schema)
+            .map_err(|problem| {
+                let problem = format!("is no JSON Schema: {problem}");
+                self.faults.push(Fault { field, problem, fix: "write a schema of the draft 2020-12".into() });
+            })
+            .ok()
+    }
+    fn step(&mut self, n: usize, def: &StepDef) -> Compiled {
+        let at = |field: &str| format!("steps[{n}].{field}");
+        let mut compiled = Compiled {
+            when: def.when.as_ref().and_then(|when| self.program(at("when"), when)),
+            terminate: def
+                .terminate_when
+                .as_ref()
+                .and_then(|end| self.program(at("terminate_when.if"), &end.condition)),
+            produces: self.shape(at("produces.schema"), def.produces.as_ref()),
+            ..Compiled::default()
+        };
+        match &def.work {
+            Work::Action(action) => {
+                compiled.arguments =
+                    action.arguments.as_ref().and_then(|value| self.template(&at("arguments"), value));
+                compiled.items = action.each.as_ref().and_then(|each| self.program(at("each"), &each.items));
+                compiled.message_group =
+                    action.message_group.as_ref().and_then(|group| self.program(at("message_group"), group));
+            }
+            Work::Wait(Wait::Until(until)) => compiled.until = self.program(at("wait.until"), until),
+            Work::Wait(Wait::For(_)) => {}
+            Work::Branch(branch) => compiled.choose = self.program(at("branch.choose"), &branch.choose),
+            Work::Workflow(sub) => {
+                compiled.arguments = sub.input.as_ref().and_then(|value| self.template(&at("input"), value));
+            }
+        }
+        compiled
+    }
+}
+
+impl Plan {
+    pub fn compile(definition: Definition, pinned: Arc<Pinned>) -> Result<Plan, Vec<Fault>> {
+        let mut compiler = Compiler { faults: Vec::new(), read: Vec::new() };
+        let steps: Vec<Compiled> =
+            definition.steps.iter().enumerate().map(|(n, def)| compiler.step(n, def)).collect();
+        let input = compiler.shape("input.schema".into(), definition.input.as_ref());
+        let concurrency = definition
+            .concurrency
+            .as_ref()
+            .and_then(|limit| compiler.program("concurrency.key".into(), &limit.key));
+        let graph = match Graph::of(&definition) {
+            Ok(graph) => graph,
+            Err(faults) => {
+                compiler.faults.extend(faults);
+                Graph::default()
+            }
+        };
+        if !compiler.faults.is_empty() {
+            return Err(compiler.faults);
+        }
+        let by_key: HashMap<String, u32> =
+            definition.steps.iter().enumerate().map(|(n, def)| (def.key.clone(), n as u32)).collect();
+        let whole = compiler.read.iter().any(|read| read.whole_outputs);
+        let mut read = vec![whole; steps.len()];
+        for key in compiler.read.iter().flat_map(|read| &read.outputs) {
+            by_key.get(key.as_str()).into_iter().for_each(|n| read[*n as usize] = true);
+        }
+        // What nobody follows is what the whole comes to.
+        graph.last().for_each(|n| read[n as usize] = true);
+        // Which way was taken is told by the answer.
+        for (n, def) in definition.steps.iter().enumerate() {
+            read[n] |= matches!(def.work, Work::Branch(_));
+        }
+        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, by_key })
+    }
+
+    pub fn def(&self, n: u32) -> &StepDef {
+        &self.definition.steps[n as usize]
+    }
+    pub fn find(&self, key: &str) -> Option<u32> {
+        self.by_key.get(key).copied()
+    }
+    /// Its answer is needed later.
+    pub fn reads(&self, n: u32) -> bool {
+        self.read[n as usize]
+    }
+}

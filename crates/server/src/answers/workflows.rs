@@ -1,0 +1,202 @@
+//! Workflows for people: lists, and one with its steps in the order of its definition.
+
+use super::{PAGE_BYTES_MAX, ROWS_AT_ONCE};
+use crate::convert;
+use crate::secrets::{Known, Secrets};
+use model::definition::{Definition, StepDef, Work};
+use model::{Timestamp, Workflow, WorkflowId, WorkflowState};
+use std::collections::{BTreeMap, HashMap};
+use store::{Browse, Circumstances, Result, StepRow, WorkflowFilter};
+
+/// Steps of which it is asked why they do not move; of more than a few nobody reads it.
+const ASKED_MAX: usize = 50;
+
+/// Up to `filter.limit` workflows, newest first, and the cursor of the next page when there is one.
+pub fn workflows(browse: &Browse, filter: &WorkflowFilter) -> Result<wire::WorkflowPage> {
+    let mut filter = filter.clone();
+    let limit = filter.limit.max(1);
+    let (mut workflows, mut known) = (Vec::new(), Known::default());
+    loop {
+        // One row more than wanted tells whether there is a next page.
+        filter.limit = (limit + 1 - workflows.len()).min(ROWS_AT_ONCE);
+        let rows = browse.workflows(&filter)?;
+        for row in &rows {
+            if workflows.len() == limit {
+                return Ok(wire::WorkflowPage { workflows, next: filter.after.map(|id| id.to_string()) });
+            }
+            let secrets = known.secrets(browse, row)?;
+            workflows.push(view(row, &secrets));
+            filter.after = Some(row.id);
+        }
+        if rows.len() < filter.limit {
+            return Ok(wire::WorkflowPage { workflows, next: None });
+        }
+    }
+}
+
+fn view(workflow: &Workflow, secrets: &Secrets) -> wire::WorkflowView {
+    let mut view = convert::workflow_view(workflow);
+    view.message = view.message.map(|text| secrets.hide_text(text));
+    view
+}
+
+/// One workflow with its steps.
+pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Option<wire::WorkflowShow>> {
+    let Some(workflow) = browse.workflow(id)? else { return Ok(None) };
+    let mut known = Known::default();
+    let (secrets, definition) =
+        (known.secrets(browse, &workflow)?, known.definition(browse, &workflow.definition)?);
+    let runs = runs(browse.workflow_steps(id)?);
+    let branches = branches(&definition);
+    let mut looking = Looking { browse, secrets: &secrets, now, around: None, asked: 0, bytes: 0 };
+    let mut steps = Vec::with_capacity(definition.steps.len());
+    for (n, def) in definition.steps.iter().enumerate() {
+        let branch = branches.get(def.key.as_str()).map(ToString::to_string);
+        let of_def = runs.get(&(n as u32)).map(Vec::as_slice).unwrap_or_default();
+        steps.push(wire::WorkflowStepView { branch, ..looking.step(def, of_def)? });
+    }
+    let live = if workflow.state.is_over() { None } else { steps.iter().find(|step| is_live(&step.state)) };
+    let status_message = live.and_then(|step| step.status_message.clone());
+    Ok(Some(wire::WorkflowShow {
+        percent: percent(&workflow, &steps),
+        status_message,
+        input: secrets.hide_input(convert::raw(&workflow.input)),
+        output: workflow.output.as_deref().map(|text| secrets.hide(convert::raw(text))),
+        workflow: view(&workflow, &secrets),
+        steps,
+    }))
+}
+
+/// The runs of each step of the definition, the last one last.
+pub(super) fn runs(rows: Vec<StepRow>) -> BTreeMap<u32, Vec<StepRow>> {
+    let mut runs: BTreeMap<u32, Vec<StepRow>> = BTreeMap::new();
+    for row in rows {
+        if let Some(part) = row.step.in_workflow {
+            runs.entry(part.def).or_default().push(row);
+        }
+    }
+    runs
+}
+
+/// The branch on which a step stands.
+fn branches(definition: &Definition) -> HashMap<&str, &str> {
+    let branches = definition.steps.iter().filter_map(|step| match &step.work {
+        Work::Branch(branch) => Some(&branch.branches),
+        _ => None,
+    });
+    let of =
+        branches.flatten().flat_map(|(branch, keys)| keys.iter().map(|key| (key.as_str(), branch.as_str())));
+    of.collect()
+}
+
+/// How much of it is over: a fan-out counts by its items.
+fn percent(workflow: &Workflow, steps: &[wire::WorkflowStepView]) -> u8 {
+    if workflow.state == WorkflowState::Succeeded {
+        return 100;
+    }
+    let part = |step: &wire::WorkflowStepView| match (step.state.as_str(), step.items) {
+        ("completed" | "skipped", _) => 1.0,
+        (state, Some(items)) if is_live(state) && items.total > 0 => {
+            f64::from(items.completed) / f64::from(items.total)
+        }
+        _ => 0.0,
+    };
+    let done: f64 = steps.iter().map(part).sum();
+    // Whatever is not over for good never reads as whole.
+    (done * 100.0 / steps.len().max(1) as f64).clamp(0.0, 99.0) as u8
+}
+
+fn is_live(state: &str) -> bool {
+    state.parse::<model::State>().is_ok_and(model::State::is_hot)
+}
+
+pub(super) fn kind(def: &StepDef) -> (&'static str, Option<&str>) {
+    match &def.work {
+        Work::Action(action) if action.each.is_some() => ("fan_out", Some(&action.action)),
+        Work::Action(action) => ("action", Some(&action.action)),
+        Work::Wait(_) => ("wait", None),
+        Work::Branch(_) => ("branch", None),
+        Work::Workflow(_) => ("workflow", None),
+    }
+}
+
+struct Looking<'a> {
+    browse: &'a Browse,
+    secrets: &'a Secrets,
+    now: Timestamp,
+    /// Read when the first step is asked about.
+    around: Option<Circumstances>,
+    asked: usize,
+    /// Of answers that are shown.
+    bytes: usize,
+}
+
+impl Looking<'_> {
+    fn step(&mut self, def: &StepDef, runs: &[StepRow]) -> Result<wire::WorkflowStepView> {
+        let (kind, action) = kind(def);
+        let ahead = wire::WorkflowStepView {
+            key: def.key.clone(),
+            kind: kind.into(),
+            action: action.map(Into::into),
+            state: "ahead".into(),
+            ..wire::WorkflowStepView::default()
+        };
+        let Some((row, earlier)) = runs.split_last() else { return Ok(ahead) };
+        let (step, detail) = (&row.step, &row.detail);
+        let is_live = step.state.is_hot();
+        let view = wire::WorkflowStepView {
+            state: step.state.to_string(),
+            reason: step.reason.map(|reason| reason.to_string()),
+            run: step.in_workflow.map_or(1, |part| part.run),
+            attempt: (kind == "action" && step.attempt > 0).then_some(step.attempt),
+            step_id: Some(step.id.to_string()),
+            started_at: step.started_at.map(convert::instant),
+            completed_at: step.completed_at.map(convert::instant),
+            error: detail.error_message.clone().map(|text| self.secrets.hide_text(text)),
+            output: self.output(row),
+            status_message: def.status_message.clone().filter(|_| is_live),
+            why: if is_live { self.why(row)? } else { None },
+            earlier: earlier.iter().map(earlier_run).collect(),
+            ..ahead
+        };
+        self.beneath(row, view)
+    }
+
+    /// Its items, or the workflow that it started.
+    fn beneath(&self, row: &StepRow, view: wire::WorkflowStepView) -> Result<wire::WorkflowStepView> {
+        let block = row.step.child_block.map(|block| self.browse.block(block)).transpose()?.flatten();
+        let below = match view.kind.as_str() {
+            "workflow" => self.browse.workflow_below(row.step.id)?.map(|id| id.to_string()),
+            _ => None,
+        };
+        Ok(wire::WorkflowStepView { items: block.as_ref().map(convert::item_counts), below, ..view })
+    }
+
+    fn output(&mut self, row: &StepRow) -> Option<Box<serde_json::value::RawValue>> {
+        let text = row.detail.response.as_deref()?;
+        self.bytes += text.len();
+        (self.bytes <= PAGE_BYTES_MAX).then(|| self.secrets.hide(convert::raw(text)))
+    }
+
+    fn why(&mut self, row: &StepRow) -> Result<Option<Vec<String>>> {
+        self.asked += 1;
+        if self.asked > ASKED_MAX {
+            return Ok(None);
+        }
+        let around = match self.around.take() {
+            Some(around) => around,
+            None => self.browse.circumstances(self.now)?,
+        };
+        let why = self.browse.why(row, &around)?;
+        self.around = Some(around);
+        Ok((!why.is_empty()).then(|| why.iter().map(convert::why_sentence).collect()))
+    }
+}
+
+fn earlier_run(row: &StepRow) -> wire::EarlierRun {
+    wire::EarlierRun {
+        run: row.step.in_workflow.map_or(1, |part| part.run),
+        step_id: row.step.id.to_string(),
+        state: row.step.state.to_string(),
+    }
+}

@@ -1,0 +1,65 @@
+//! The course of one workflow: its events, its decisions, and the items of its fan-outs.
+
+use crate::answers::{self, NoItems};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{Params, ThisWorkflow, page_size};
+use axum::Json;
+use axum::extract::{Path, State};
+use engine::EngineError;
+use serde::Deserialize;
+use std::sync::Arc;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct WantedEvents {
+    after: Option<u64>,
+    limit: Option<usize>,
+}
+
+pub async fn events(
+    State(app): State<Arc<App>>,
+    ThisWorkflow(id): ThisWorkflow,
+    Params(wanted): Params<WantedEvents>,
+) -> Result<Json<wire::WorkflowEventPage>, ApiError> {
+    let (after, limit) = (wanted.after.unwrap_or_default(), page_size(wanted.limit)?);
+    // The databases count no further.
+    let after = after.min(i64::MAX.unsigned_abs());
+    let found = app.read(move |browse| answers::events(browse, id, after, limit)).await?;
+    found.map(Json).ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
+}
+
+pub async fn decisions(
+    State(app): State<Arc<App>>,
+    ThisWorkflow(id): ThisWorkflow,
+) -> Result<Json<wire::DecisionPage>, ApiError> {
+    let found = app.read(move |browse| answers::decisions(browse, id)).await?;
+    found.map(Json).ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
+}
+
+#[derive(Deserialize)]
+pub struct Named {
+    key: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct WantedItems {
+    after: Option<u32>,
+    limit: Option<usize>,
+}
+
+pub async fn items(
+    State(app): State<Arc<App>>,
+    ThisWorkflow(id): ThisWorkflow,
+    Path(Named { key }): Path<Named>,
+    Params(wanted): Params<WantedItems>,
+) -> Result<Json<wire::ItemPage>, ApiError> {
+    let (after, limit, named) = (wanted.after, page_size(wanted.limit)?, key.clone());
+    let found = app.read(move |browse| answers::items(browse, (id, &named), after, limit)).await?;
+    found.map(Json).map_err(|why| match why {
+        NoItems::NoWorkflow => ApiError::Engine(EngineError::NoWorkflow(id)),
+        NoItems::NoStep => ApiError::NotFound(format!("workflow {id} has no step `{key}`")),
+        NoItems::NotAFanOut => ApiError::NotFound(format!("step `{key}` is no fan-out, so it has no items")),
+    })
+}

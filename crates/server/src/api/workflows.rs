@@ -1,0 +1,136 @@
+//! Workflows: start, list, show, and what a person does to one.
+
+use super::operate::{How, WHY_DEFAULT, explained};
+use crate::access::Caller;
+use crate::answers;
+use crate::app::App;
+use crate::convert;
+use crate::drawing;
+use crate::error::ApiError;
+use crate::extract::{Params, Posted, ThisWorkflow};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::Response;
+use engine::{EngineError, StartWorkflow, WorkflowOperation, WorkflowVerb};
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub use super::workflow_filter::Wanted;
+
+pub async fn start(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Posted(body): Posted<wire::StartBody>,
+) -> Result<(StatusCode, Json<wire::StartedView>), ApiError> {
+    if body.workflow.is_empty() {
+        let fix = "write the name of a definition; `GET /v1/definitions` lists them";
+        return Err(ApiError::fault("workflow", "it is not said which one", fix));
+    }
+    let version = covered(&app, &caller, &body).await?;
+    let start = StartWorkflow {
+        workflow: body.workflow,
+        version,
+        input: body.input,
+        labels: body.labels,
+        by: caller.key().map(|key| key.signature()),
+    };
+    let started = app.site.engine.start_workflow(start).await?;
+    Ok((StatusCode::CREATED, Json(convert::started_view(&started))))
+}
+
+/// The version to start. For a key with a scope it is the very one that was looked at.
+async fn covered(app: &App, caller: &Caller, body: &wire::StartBody) -> Result<Option<String>, ApiError> {
+    if !caller.has_scope() {
+        return Ok(body.version.clone());
+    }
+    let (workflow, version) = (body.workflow.clone(), body.version.clone());
+    let found = app.read(move |browse| answers::definition(browse, &workflow, version.as_deref())).await?;
+    let missing = || ApiError::Engine(EngineError::NoDefinition(body.workflow.clone()));
+    let (about, definition) = found.ok_or_else(missing)?;
+    caller.covers_definition(&definition, app.site.engine.queues())?;
+    Ok(Some(about.version))
+}
+
+pub async fn list(State(app): State<Arc<App>>, wanted: Wanted) -> Result<Json<wire::WorkflowPage>, ApiError> {
+    let filter = wanted.filter()?;
+    Ok(Json(app.read(move |browse| answers::workflows(browse, &filter)).await?))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    ThisWorkflow(id): ThisWorkflow,
+) -> Result<([(HeaderName, String); 1], Json<wire::WorkflowShow>), ApiError> {
+    let shown = app.workflow(id).await?;
+    Ok(([(header::ETAG, format!("\"{}\"", shown.workflow.revision))], Json(shown)))
+}
+
+pub async fn graph(
+    State(app): State<Arc<App>>,
+    ThisWorkflow(id): ThisWorkflow,
+) -> Result<Response, ApiError> {
+    let shown = app.workflow(id).await?;
+    let definition = app.definition(&shown.workflow).await?;
+    drawing::workflow(definition, &shown).await
+}
+
+#[derive(Deserialize)]
+pub struct Named {
+    verb: String,
+}
+
+pub async fn operate(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    (ThisWorkflow(workflow), Path(Named { verb })): (ThisWorkflow, Path<Named>),
+    (headers, Params(How { dry_run })): (HeaderMap, Params<How>),
+    Posted(body): Posted<wire::WorkflowOperateBody>,
+) -> Result<Json<wire::WorkflowOperatedView>, ApiError> {
+    let verb = which(&verb)?;
+    let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
+    let (by, expected) = (caller.signed(body.by)?, expected(&headers)?);
+    let dry_run = dry_run || body.dry_run;
+    let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected };
+    let done = app.site.engine.operate_workflow(operation).await?;
+    Ok(Json(convert::workflow_operated_view(&done, dry_run)))
+}
+
+fn which(word: &str) -> Result<WorkflowVerb, ApiError> {
+    WorkflowVerb::ALL.into_iter().find(|verb| verb.word() == word).ok_or_else(|| {
+        let known: Vec<&str> = WorkflowVerb::ALL.iter().map(|verb| verb.word()).collect();
+        let known = known.join(", ");
+        ApiError::NotFound(format!("`{word}` cannot be done to a workflow; these can: {known}"))
+    })
+}
+
+/// The revision that the caller has seen; `*` is any.
+fn expected(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let strange =
+        || format!("If-Match: `{text}` is not a revision; send the `ETag` of the workflow, such as \"3\"");
+    text.trim_matches('"').parse().map(Some).map_err(|_| ApiError::BadRequest(strange()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &'static str) -> Result<Option<u64>, String> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::IF_MATCH, axum::http::HeaderValue::from_static(text));
+        expected(&headers).map_err(|refused| refused.to_string())
+    }
+
+    #[test]
+    fn a_revision_is_read_as_it_was_sent() {
+        assert_eq!(expected(&HeaderMap::new()).ok(), Some(None));
+        assert_eq!((read("\"17\""), read("17"), read("*")), (Ok(Some(17)), Ok(Some(17)), Ok(None)));
+        for bad in ["W/\"17\"", "\"1\", \"2\"", "x", ""] {
+            assert!(read(bad).unwrap_err().contains("is not a revision"), "{bad}");
+        }
+    }
+}

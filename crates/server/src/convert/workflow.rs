@@ -1,0 +1,110 @@
+//! Workflows, their events and decisions, and definitions, as the API shows them.
+
+use super::{instant, maybe, raw};
+use definition::Diagnostic;
+use engine::{Started, WorkflowOperated};
+use model::{Block, BranchDecision, Workflow};
+use store::{DefinitionLine, EventLine};
+
+pub fn workflow_view(workflow: &Workflow) -> wire::WorkflowView {
+    wire::WorkflowView {
+        id: workflow.id.to_string(),
+        workflow: workflow.definition.key.to_string(),
+        version: workflow.definition.version.to_string(),
+        state: workflow.state.to_string(),
+        message: workflow.message.clone(),
+        labels: workflow.labels.iter().cloned().collect(),
+        parent_step_id: workflow.parent.map(|step| step.to_string()),
+        dispatch_group: workflow.dispatch_group.to_string(),
+        created_at: instant(workflow.created_at),
+        started_at: maybe(workflow.started_at),
+        completed_at: maybe(workflow.completed_at),
+        expected_at: maybe(workflow.expected_at),
+        revision: workflow.version,
+    }
+}
+
+pub fn started_view(started: &Started) -> wire::StartedView {
+    wire::StartedView {
+        id: started.id.to_string(),
+        workflow: started.workflow.clone(),
+        version: started.version.clone(),
+        dispatch_group: started.dispatch_group.to_string(),
+    }
+}
+
+pub fn workflow_operated_view(done: &WorkflowOperated, dry_run: bool) -> wire::WorkflowOperatedView {
+    wire::WorkflowOperatedView {
+        id: done.workflow.to_string(),
+        from: done.from.to_string(),
+        to: done.to.to_string(),
+        revision: done.version,
+        dry_run,
+    }
+}
+
+pub fn workflow_event_view(line: &EventLine) -> wire::WorkflowEventView {
+    wire::WorkflowEventView {
+        number: line.number,
+        at: instant(line.at),
+        kind: line.kind.clone(),
+        step_key: line.step_key.clone(),
+        data: line.data.as_deref().map(raw),
+    }
+}
+
+pub fn cloud_event(line: &EventLine) -> wire::CloudEvent {
+    wire::CloudEvent {
+        specversion: "1.0".into(),
+        id: format!("{}/{}", line.dispatch_group, line.number),
+        source: format!("/v1/workflows/{}", line.workflow),
+        kind: format!("stepfast.{}", line.kind),
+        subject: line.step_key.clone(),
+        time: instant(line.at),
+        datacontenttype: "application/json".into(),
+        data: line.data.as_deref().map(raw),
+    }
+}
+
+pub fn decision_view(decision: &BranchDecision) -> wire::DecisionView {
+    wire::DecisionView {
+        step_key: decision.step_key.clone(),
+        kind: decision.kind.into(),
+        expression: decision.expression.clone(),
+        result: raw(&decision.result),
+        inputs: raw(&decision.inputs),
+        at: instant(decision.at),
+    }
+}
+
+pub fn item_counts(block: &Block) -> wire::ItemCounts {
+    let steps = &block.steps;
+    wire::ItemCounts {
+        total: steps.counting() + block.to_come,
+        to_come: block.to_come,
+        live: steps.hot,
+        completed: steps.concluded(),
+        failed: steps.failed_set() + steps.cancelled,
+    }
+}
+
+pub fn definition_view(line: &DefinitionLine) -> wire::DefinitionView {
+    wire::DefinitionView {
+        workflow: line.key.clone(),
+        version: line.version.clone(),
+        hash: line.hash.clone(),
+        created_at: instant(line.created_at),
+        created_by: line.created_by.clone(),
+        live: line.live,
+    }
+}
+
+pub fn definition_fault(found: &Diagnostic) -> wire::DefinitionFault {
+    wire::DefinitionFault {
+        line: found.line,
+        column: found.column,
+        message: found.message.clone(),
+        fix: found.fix.clone(),
+        field: (!found.field.is_empty()).then(|| found.field.clone()),
+    }
+}

@@ -1,0 +1,220 @@
+//! One workflow: where it is, its graph, its steps, what happened to it, and what can be done about it.
+
+use super::layout::{Frame, page as framed};
+use super::workflow_steps::table;
+use super::workflows::{message_tone, tone, took};
+use crate::access::Caller;
+use crate::answers;
+use crate::app::App;
+use crate::drawing;
+use crate::error::ApiError;
+use crate::extract::ThisWorkflow;
+use crate::words::{clock, span};
+use axum::extract::State;
+use engine::WorkflowVerb;
+use maud::{Markup, PreEscaped, html};
+use model::{Right, WorkflowState};
+use std::sync::Arc;
+use wire::{DecisionView, WorkflowEventView, WorkflowShow};
+
+/// Events that are shown.
+const EVENTS_SHOWN: usize = 200;
+/// Characters of what goes with an event.
+const DATA_SHOWN: usize = 300;
+
+/// Everything the page shows.
+struct Page {
+    shown: WorkflowShow,
+    picture: String,
+    events: Vec<WorkflowEventView>,
+    has_more_events: bool,
+    decisions: Vec<DecisionView>,
+    doable: Option<Vec<WorkflowVerb>>,
+}
+
+pub async fn page(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ThisWorkflow(id): ThisWorkflow,
+) -> Result<Markup, ApiError> {
+    let shown = app.workflow(id).await?;
+    let picture = drawing::figure(app.definition(&shown.workflow).await?, &shown).await?;
+    let events = app.read(move |browse| answers::events(browse, id, 0, EVENTS_SHOWN)).await?;
+    let decisions = app.read(move |browse| answers::decisions(browse, id)).await?;
+    let may_operate = caller.must(Right::Operate).is_ok();
+    let page = Page {
+        doable: may_operate.then(|| possible(&shown.workflow.state)),
+        has_more_events: events.as_ref().is_some_and(|page| page.next.is_some()),
+        events: events.map(|page| page.events).unwrap_or_default(),
+        decisions: decisions.map(|page| page.decisions).unwrap_or_default(),
+        picture,
+        shown,
+    };
+    let frame = Frame {
+        title: &page.shown.workflow.workflow,
+        version: app.site.version,
+        host: &app.site.host,
+        script: Some("workflows.js"),
+        controls: html! {},
+    };
+    Ok(framed(frame, render(&page)))
+}
+
+/// What would not be refused as things stand; the node decides.
+fn possible(state: &str) -> Vec<WorkflowVerb> {
+    let Ok(state) = state.parse::<WorkflowState>() else { return Vec::new() };
+    let is_possible = |verb: &WorkflowVerb| match verb {
+        WorkflowVerb::Pause => state == WorkflowState::Running,
+        WorkflowVerb::Resume => state == WorkflowState::Paused,
+        WorkflowVerb::Cancel => !matches!(state, WorkflowState::Succeeded | WorkflowState::Cancelled),
+    };
+    WorkflowVerb::ALL.into_iter().filter(is_possible).collect()
+}
+
+fn render(page: &Page) -> Markup {
+    let shown = &page.shown;
+    html! {
+        link rel="stylesheet" href="/assets/graph.css";
+        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        div.head data-live="head" { (head(shown)) }
+        @if let Some(doable) = &page.doable { (verbs(&shown.workflow.id, doable)) }
+        section aria-label="Graph" {
+            h2 { "Graph" }
+            div.graph data-live="graph" tabindex="0" { (PreEscaped(&page.picture)) }
+        }
+        section aria-label="Steps" { h2 { "Steps" } div data-live="steps" { (table(&shown.steps)) } }
+        section aria-label="Payloads" data-live="payloads" { (payloads(shown)) }
+        section aria-label="Timeline" data-live="timeline" { (timeline(page)) }
+        p { a href="/workflows" { "All workflows" } }
+    }
+}
+
+fn head(shown: &WorkflowShow) -> Markup {
+    let workflow = &shown.workflow;
+    // Nothing of it will change any more.
+    let is_over = possible(&workflow.state).is_empty();
+    html! {
+        h1 data-over[is_over] { (workflow.workflow) " " span.state.(tone(&workflow.state)) { (workflow.state) } }
+        p.aside.mono { (workflow.id) }
+        @if let Some(message) = &workflow.message { p.held.message.(message_tone(&workflow.state)) { (message) } }
+        p.progress {
+            progress max="100" value=(shown.percent) aria-label="How much is over" {}
+            span { (shown.percent) " %" }
+            @if let Some(message) = &shown.status_message { span.aside { (message) } }
+        }
+        (facts(shown))
+    }
+}
+
+fn facts(shown: &WorkflowShow) -> Markup {
+    let workflow = &shown.workflow;
+    let (mut rows, told) = (Vec::new(), |at: &Option<String>| at.as_deref().map(clock));
+    let mut fact = |name: &'static str, value: Option<String>| rows.extend(value.map(|value| (name, value)));
+    fact("Version", Some(workflow.version.clone()));
+    fact("Created", Some(clock(&workflow.created_at)));
+    fact("Started", told(&workflow.started_at));
+    fact("Ended", told(&workflow.completed_at));
+    fact("Took", took(workflow).map(span));
+    fact("Expected by", told(&workflow.expected_at));
+    fact("Dispatch group", Some(workflow.dispatch_group.clone()));
+    let labels: Vec<String> =
+        workflow.labels.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    fact("Labels", (!labels.is_empty()).then(|| labels.join(", ")));
+    html! {
+        dl.facts {
+            @for (name, value) in rows { div { dt { (name) } dd { (value) } } }
+            @if let Some(parent) = &workflow.parent_step_id {
+                div { dt { "Started by step" } dd { a.mono href={ "/step-dispatcher/steps/" (parent) } { (parent) } } }
+            }
+        }
+    }
+}
+
+/// What a verb is called and does; one that cannot be taken back is told before it is done.
+fn about(verb: WorkflowVerb) -> (&'static str, &'static str, bool) {
+    match verb {
+        WorkflowVerb::Pause => {
+            ("Pause", "Start nothing of it until it is resumed; what runs goes on.", false)
+        }
+        WorkflowVerb::Resume => {
+            ("Resume", "Go on where it was held; a step that failed is done again.", false)
+        }
+        WorkflowVerb::Cancel => ("Cancel", "End it, with everything of it that is not over.", true),
+    }
+}
+
+fn verbs(id: &str, doable: &[WorkflowVerb]) -> Markup {
+    html! {
+        section #verbs aria-label="What can be done" data-at={ "/v1/workflows/" (id) } hidden[doable.is_empty()] {
+            h2 { "What can be done" }
+            noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast workflows" } "." } }
+            div.because {
+                label for="why" { "Why, for the record" }
+                input #why type="text" maxlength="1000" autocomplete="off";
+            }
+            div data-live="verbs" {
+                @if !doable.is_empty() {
+                    ul.rows.verbs {
+                        @for verb in doable {
+                            @let (title, does, asks) = about(*verb);
+                            li { button.button type="button" data-verb=(verb.word()) data-asks[asks] { (title) } span.aside { (does) } }
+                        }
+                    }
+                }
+            }
+            div #sure .notice hidden {
+                p #would {}
+                button #do .button type="button" aria-describedby="would" { "Yes" } " "
+                button #leave .button type="button" { "Leave it as it is" }
+            }
+            p #told .notice.lost role="alert" hidden {}
+        }
+    }
+}
+
+fn payloads(shown: &WorkflowShow) -> Markup {
+    html! {
+        details data-key="input" { summary { "Input" } pre { (shown.input.get()) } }
+        @if let Some(output) = &shown.output { details data-key="output" { summary { "Output" } pre { (output.get()) } } }
+    }
+}
+
+fn timeline(page: &Page) -> Markup {
+    html! {
+        h2 { "Timeline" }
+        @if page.events.is_empty() { p.empty { "Nothing has happened yet." } }
+        @else {
+            ol.rows {
+                @for event in &page.events {
+                    li.attempt {
+                        span { b { (event.kind.replace('_', " ")) } @if let Some(key) = &event.step_key { " " (key) } }
+                        span.aside { (clock(&event.at)) }
+                        @if let Some(data) = &event.data { span.mono.payload { (short(data.get())) } }
+                    }
+                }
+            }
+        }
+        @if page.has_more_events {
+            p.aside { "The first " (page.events.len()) " are shown; " a href={ "/v1/workflows/" (page.shown.workflow.id) "/events" } { "all of them" } "." }
+        }
+        @if !page.decisions.is_empty() {
+            h2.second { "Decisions" }
+            ol.rows {
+                @for decision in &page.decisions {
+                    li.attempt {
+                        span { b { (decision.step_key) } " " (decision.kind.replace('_', " ")) " → " (decision.result.get()) }
+                        span.aside { (clock(&decision.at)) }
+                        span.mono.payload { (decision.expression) "  from  " (short(decision.inputs.get())) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(DATA_SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.into(),
+    }
+}

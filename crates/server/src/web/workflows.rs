@@ -1,0 +1,154 @@
+//! Workflows as a list, newest first.
+
+use super::address::query;
+use super::layout::{Frame, page as framed};
+use crate::answers;
+use crate::api::WantedWorkflows as Wanted;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::words::{clock, span};
+use axum::extract::State;
+use maud::{Markup, html};
+use model::{Timestamp, WorkflowState};
+use std::sync::Arc;
+use std::time::Duration;
+use wire::{WorkflowPage, WorkflowView};
+
+pub async fn page(State(app): State<Arc<App>>, wanted: Wanted) -> Result<Markup, ApiError> {
+    let filter = wanted.filter()?;
+    let page = app.read(move |browse| answers::workflows(browse, &filter)).await?;
+    let frame = Frame {
+        title: "Workflows",
+        version: app.site.version,
+        host: &app.site.host,
+        script: Some("workflows.js"),
+        controls: html! {},
+    };
+    Ok(framed(frame, render(&page, &wanted, app.now())))
+}
+
+fn render(page: &WorkflowPage, wanted: &Wanted, now: Timestamp) -> Markup {
+    let state = wanted.said("state").unwrap_or_default();
+    html! {
+        h1 { "Workflows" @if let Some(name) = wanted.said("workflow") { " " span.state { (name) } } }
+        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        nav.chips aria-label="State" {
+            (chip("all", wanted, None, state.is_empty()))
+            @for one in WorkflowState::ALL { (chip(one.word(), wanted, Some(one.word()), state == one.word())) }
+        }
+        div data-live="workflows" {
+            @if page.workflows.is_empty() {
+                p.empty { "No workflow is like that." }
+            } @else {
+                ul.rows { @for workflow in &page.workflows { (row(workflow, now)) } }
+            }
+        }
+        @if let Some(next) = &page.next {
+            p { a.button href=(address(&wanted.with("after", Some(next)))) { "Older workflows" } }
+        }
+    }
+}
+
+fn chip(word: &str, wanted: &Wanted, state: Option<&str>, is_chosen: bool) -> Markup {
+    let wanted = wanted.with("after", None).with("state", state);
+    html! { a.chip.(if is_chosen { "chosen" } else { "open" }) href=(address(&wanted)) { (word) } }
+}
+
+fn row(workflow: &WorkflowView, now: Timestamp) -> Markup {
+    html! {
+        li {
+            a href={ "/workflows/" (workflow.id) } {
+                span.state.(tone(&workflow.state)) { (workflow.state) }
+                span.what { b { (workflow.workflow) } " " (workflow.version) (labels(workflow)) }
+                span.aside title=(clock(&workflow.created_at)) { (age(workflow, now)) }
+                @if let Some(message) = &workflow.message { span.held.(message_tone(&workflow.state)) { (message) } }
+            }
+        }
+    }
+}
+
+fn labels(workflow: &WorkflowView) -> Markup {
+    html! { @for (name, value) in &workflow.labels { " " span.badge { (name) ": " (value) } } }
+}
+
+/// How long ago it was made, and how long it took if it is over.
+fn age(workflow: &WorkflowView, now: Timestamp) -> String {
+    let Some(created) = read(&workflow.created_at) else { return String::new() };
+    let ago = format!("{} ago", span(now.since(created)));
+    match took(workflow) {
+        Some(took) => format!("{ago} · took {}", span(took)),
+        None => ago,
+    }
+}
+
+pub fn took(workflow: &WorkflowView) -> Option<Duration> {
+    let (from, to) = (workflow.started_at.as_deref()?, workflow.completed_at.as_deref()?);
+    Some(read(to)?.since(read(from)?))
+}
+
+fn read(instant: &str) -> Option<Timestamp> {
+    instant.parse::<jiff::Timestamp>().ok().map(|at| Timestamp(at.as_microsecond()))
+}
+
+/// Which colour the state of a workflow has.
+pub fn tone(state: &str) -> &'static str {
+    match state {
+        "running" => "cyan",
+        "paused" => "orange",
+        "failed" => "red",
+        "succeeded" => "green",
+        _ => "",
+    }
+}
+
+pub fn message_tone(state: &str) -> &'static str {
+    match state {
+        "failed" => "red",
+        "paused" => "orange",
+        _ => "quiet",
+    }
+}
+
+fn address(wanted: &Wanted) -> String {
+    let pairs: Vec<(&str, String)> =
+        wanted.pairs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    query("/workflows", &pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workflow(started: Option<&str>, completed: Option<&str>) -> WorkflowView {
+        let at = |seconds: Option<&str>| seconds.map(|s| format!("2027-01-15T08:00:{s}.000000Z"));
+        WorkflowView {
+            id: "1".into(),
+            workflow: "order".into(),
+            version: "1.0.0".into(),
+            state: "running".into(),
+            message: None,
+            labels: Default::default(),
+            parent_step_id: None,
+            dispatch_group: "alpha".into(),
+            created_at: "2027-01-15T08:00:00.000000Z".into(),
+            started_at: at(started),
+            completed_at: at(completed),
+            expected_at: None,
+            revision: 0,
+        }
+    }
+
+    #[test]
+    fn an_age_says_also_how_long_it_took() {
+        let now = Timestamp(1_800_000_060_000_000);
+        assert_eq!(age(&workflow(Some("10"), None), now), "60 s ago");
+        assert_eq!(age(&workflow(Some("10"), Some("40")), now), "60 s ago · took 30 s");
+    }
+
+    #[test]
+    fn a_chip_keeps_what_else_was_chosen() {
+        let wanted = Wanted { pairs: vec![("label".into(), "a:b&c".into()), ("after".into(), "x".into())] };
+        let chip = chip("failed", &wanted, Some("failed"), false).into_string();
+        assert!(chip.contains("href=\"/workflows?label=a%3Ab%26c&amp;state=failed\""), "{chip}");
+    }
+}

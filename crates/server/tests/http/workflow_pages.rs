@@ -1,0 +1,95 @@
+use crate::place::{Place, endless};
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::json;
+
+const PLANTED: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>";
+
+const SHOWN: &str = "
+workflow: shown
+version: 1.0.0
+steps:
+  - { key: first, action: echo }
+  - { key: no, action: noop, when: \"has(input.never)\" }
+  - { key: many, action: echo, each: \"[1, 2, 3]\" }
+  - { key: bad, action: fail, arguments: { message: \"${input.text}\" }, retry: { attempts: 1 }, on_failure: continue_with_partial }
+  - { key: last, action: endless, status_message: \"Almost there\" }
+  - { key: behind, action: noop }
+";
+
+async fn shown() -> (Place, String) {
+    let mut place = Place::open();
+    place
+        .work(|registry| {
+            registry.raw("endless", endless);
+        })
+        .await;
+    place.define(SHOWN).await.ok();
+    let body = json!({"workflow": "shown", "input": {"text": PLANTED}, "labels": {"team": PLANTED}});
+    let id = place.post("/v1/workflows", body.to_string()).await.ok()["id"].as_str().unwrap().to_string();
+    place.until(&format!("/v1/workflows/{id}"), |w| w["steps"][4]["state"] == "running").await;
+    (place, id)
+}
+
+#[tokio::test]
+async fn workflows_are_listed_by_state() {
+    let (place, id) = shown().await;
+    let html = place.get("/workflows?state=running").await;
+    for text in ["running</span>", "<b>shown</b> 1.0.0", &format!("href=\"/workflows/{id}\""), "s ago"] {
+        assert!(html.text().contains(text), "{text} is not in {}", html.text());
+    }
+    assert!(html.text().contains("href=\"/workflows?state=failed\"") && html.text().contains("chip chosen"));
+    assert!(place.get("/workflows?state=failed").await.text().contains("No workflow is like that."));
+    assert!(place.get("/step-dispatcher").await.text().contains("href=\"/workflows\""));
+    place.get("/workflows?state=done").await.refused(400, "invalid_request");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_workflow_is_shown_for_people() {
+    let (place, id) = shown().await;
+    let answer = place.get(&format!("/workflows/{id}")).await;
+    let html = answer.text();
+    for text in [
+        "sf-step sf-action is-completed",
+        "sf-step sf-action sf-when is-skipped",
+        "sf-step sf-action is-failed",
+        "sf-step sf-action is-running",
+        "sf-step sf-action is-ahead",
+        "3 items: 3 completed",
+        "condition false",
+        "Almost there",
+        "workflow.started",
+        "data-verb=\"pause\"",
+        "data-verb=\"cancel\" data-asks",
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "/assets/graph.css",
+    ] {
+        assert!(html.contains(text), "{text} is not in {html}");
+    }
+    assert!(!html.contains("data-verb=\"resume\"") && !html.contains("data-over"));
+    // The rules for a browser allow neither.
+    for inline in ["<script>", "<img src=x", "<style", "style=\"", "onclick"] {
+        assert!(!html.contains(inline), "{inline} is in the page");
+    }
+    let sheet = place.get("/assets/graph.css").await;
+    assert!(sheet.text().contains(".sf-box") && sheet.text().contains(".is-running"));
+    let step = place.get(&format!("/v1/workflows/{id}")).await.ok()["steps"][0]["step_id"].clone();
+    let page = place.get(&format!("/step-dispatcher/steps/{}", step.as_str().unwrap())).await;
+    assert!(page.text().contains(&format!("href=\"/workflows/{id}\"")), "a step leads to its workflow");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn only_those_who_may_are_offered_to_do_something() {
+    let (place, id) = shown().await;
+    let (key, _) = place.key("viewer").await;
+    let request = Request::get(format!("/workflows/{id}")).header("host", "localhost:7837");
+    let request = request.header("authorization", format!("Bearer {key}")).body(Body::empty()).unwrap();
+    let html = place.send(request).await;
+    assert!(html.status == 200 && !html.text().contains("data-verb"), "{}", html.text());
+    place.post(&format!("/v1/workflows/{id}/cancel"), "{}").await.ok();
+    let html = place.get(&format!("/workflows/{id}")).await;
+    assert!(html.text().contains("data-over") && !html.text().contains("data-verb"), "nothing is left to do");
+    place.close().await;
+}

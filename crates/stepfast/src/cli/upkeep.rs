@@ -1,0 +1,84 @@
+//! Looking after a database: what can be typed about it.
+
+use crate::bench::Workload;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct Ticks {
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+}
+
+#[derive(Args)]
+pub struct Check {
+    /// Also list what was looked at
+    #[arg(long)]
+    pub verbose: bool,
+}
+
+#[derive(Args)]
+pub struct Migrate {
+    /// Only say whether it is needed (exit 1 when it is)
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args)]
+pub struct Archive {
+    /// Trees whose last activity is older than this many days
+    #[arg(long, default_value_t = 5.0)]
+    pub days: f64,
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct Purge {
+    /// Trees whose last activity is older than this many days
+    #[arg(long, default_value_t = 30.0)]
+    pub days: f64,
+    /// Only from the archive
+    #[arg(long)]
+    pub only_archive: bool,
+    /// Tick records too
+    #[arg(long)]
+    pub ticks: bool,
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct Backup {
+    /// The new file
+    pub to: PathBuf,
+}
+
+#[derive(Args)]
+pub struct Bench {
+    #[arg(value_enum)]
+    pub workload: Workload,
+    /// Steps to run
+    #[arg(long)]
+    pub n: Option<usize>,
+    /// Jobs that run at once
+    #[arg(long, default_value_t = 1_000)]
+    pub workers: usize,
+    /// Closed steps for `growth`
+    #[arg(long, default_value_t = 1_000_000)]
+    pub closed: usize,
+    /// Engines on one PostgreSQL database, for `drain` and `latency`
+    #[arg(long, default_value_t = 1)]
+    pub nodes: usize,
+    /// Nodes do not wake each other, and look from time to time
+    #[arg(long)]
+    pub no_wake: bool,
+    /// The queue of `publish`: embedded, or its address
+    #[arg(long, default_value = "embedded", value_name = "URL")]
+    pub transport: String,
+    /// How long `snapshot` goes on
+    #[arg(long, default_value_t = 10)]
+    pub minutes: u64,
+}

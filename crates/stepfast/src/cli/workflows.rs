@@ -1,0 +1,188 @@
+//! Workflows and their definitions: what can be typed about them.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct Run {
+    /// The definition to run
+    pub file: PathBuf,
+    /// What it is started with: JSON, @FILE (JSON or YAML), or - for standard input
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub input: Option<String>,
+    /// A file or directory of other definitions that it starts; for more, write it again
+    #[arg(long, value_name = "FILE|DIR")]
+    pub with: Vec<PathBuf>,
+    /// A label to find it by, as tenant=acme; for more, write it again
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    pub labels: Vec<String>,
+    /// Keep the temporary database, and say where it is; with --db it is always kept
+    #[arg(long)]
+    pub keep: bool,
+    /// Jobs that run at once in this process, if no server runs them
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    pub workers: usize,
+}
+
+#[derive(Args)]
+pub struct Validate {
+    /// Definition files, and directories of them
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct Graph {
+    /// A definition file, or the key of one on record
+    #[arg(value_name = "FILE|KEY[@VERSION]")]
+    pub of: String,
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    pub format: GraphFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum GraphFormat {
+    Text,
+    Mermaid,
+    Svg,
+}
+
+#[derive(Args)]
+pub struct Diff {
+    /// A definition file, or the key of one on record
+    #[arg(value_name = "FILE|KEY[@VERSION]")]
+    pub from: String,
+    /// The one it is compared with
+    #[arg(value_name = "FILE|KEY[@VERSION]")]
+    pub to: String,
+}
+
+#[derive(Args)]
+pub struct Apply {
+    /// Definition files, and directories of them
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// Say what would change, and store nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Who, for the record; the user's own name by default
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Definitions {
+    /// Only the versions of this workflow
+    #[arg(id = "workflow_key", value_name = "KEY")]
+    pub key: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Start {
+    /// The key of its definition; the newest version unless one is named
+    #[arg(value_name = "KEY[@VERSION]")]
+    pub workflow: String,
+    /// What it is started with: JSON, @FILE (JSON or YAML), or - for standard input
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub input: Option<String>,
+    /// A label to find it by, as tenant=acme; for more, write it again
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    pub labels: Vec<String>,
+    /// Start it once under this key: the same again prints the same id
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
+}
+
+#[derive(Args)]
+pub struct ListWorkflows {
+    /// Only these states, separated by commas
+    #[arg(long, value_delimiter = ',')]
+    pub state: Vec<String>,
+    /// Only runs of this definition
+    #[arg(long, value_name = "KEY[@VERSION]")]
+    pub workflow: Option<String>,
+    /// Only with this label, as tenant=acme; for more, write it again
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    pub labels: Vec<String>,
+    /// Only those made in the last span of time, as 30m, 2h or 7d
+    #[arg(long, value_name = "SPAN")]
+    pub since: Option<String>,
+    /// Also those that a step of another workflow started
+    #[arg(long)]
+    pub nested: bool,
+    /// Rows to list
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub limit: usize,
+    /// Only those older than this one: the next page
+    #[arg(long, value_name = "ID")]
+    pub after: Option<String>,
+}
+
+#[derive(Args)]
+pub struct ShowWorkflow {
+    pub id: String,
+    /// Also what happened to it, in order
+    #[arg(long)]
+    pub timeline: bool,
+}
+
+#[derive(Args)]
+pub struct WatchWorkflow {
+    pub id: String,
+}
+
+/// What the three verbs share.
+#[derive(Args)]
+pub struct Steer {
+    /// Why, for the record
+    #[arg(long, default_value = "by hand")]
+    pub why: String,
+    /// Who, for the record; the user's own name by default
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Only if the workflow is still at this revision, as `show` told it
+    #[arg(long, value_name = "N")]
+    pub if_revision: Option<u64>,
+}
+
+#[derive(Args)]
+pub struct Pause {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct Resume {
+    #[arg(required_unless_present = "all", value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Every workflow that is paused
+    #[arg(long, conflicts_with_all = ["ids", "if_revision"])]
+    pub all: bool,
+    /// Do not ask
+    #[arg(long, requires = "all")]
+    pub yes: bool,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct Cancel {
+    #[arg(required_unless_present = "stuck", value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Every workflow of which nothing has happened for so long
+    #[arg(long, conflicts_with_all = ["ids", "if_revision"])]
+    pub stuck: bool,
+    /// How long that is
+    #[arg(long, default_value_t = 24, requires = "stuck", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=8_784))]
+    pub stuck_hours: u64,
+    /// Do not ask
+    #[arg(long, requires = "stuck")]
+    pub yes: bool,
+    #[command(flatten)]
+    pub steer: Steer,
+}

@@ -1,0 +1,35 @@
+//! `definitions`: what is on record, by key and from the newest version on.
+
+use super::output;
+use crate::cli::{Common, Definitions};
+use crate::config::Settings;
+use crate::window::Window;
+use anyhow::Result;
+use std::process::ExitCode;
+use wire::DefinitionView;
+
+pub async fn run(settings: &Settings, common: &Common, args: &Definitions) -> Result<ExitCode> {
+    let found = Window::open(settings, common)?.definitions(args.key.as_deref()).await?;
+    if common.json {
+        found.iter().for_each(output::line);
+    } else {
+        let head = ["workflow", "version", "live", "created", "by", "hash"];
+        output::table(&head, found.iter().map(cells).collect());
+    }
+    if let (true, Some(key)) = (found.is_empty(), &args.key) {
+        eprintln!("there is no definition `{key}`; store one with `stepfast apply`");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cells(view: &DefinitionView) -> Vec<String> {
+    vec![
+        view.workflow.clone(),
+        view.version.clone(),
+        view.live.to_string(),
+        output::instant(Some(&view.created_at)),
+        view.created_by.clone(),
+        view.hash.chars().take(12).collect(),
+    ]
+}

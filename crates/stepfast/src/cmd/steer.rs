@@ -1,0 +1,158 @@
+//! `pause`, `resume` and `cancel`: what a person does to workflows.
+
+use super::{output, whoever};
+use crate::cli::{Cancel, Common, Pause, Resume, Steer};
+use crate::config::Settings;
+use crate::door::Door;
+use crate::named::workflow_id;
+use crate::window::Window;
+use crate::{Refused, Unavailable};
+use anyhow::{Result, bail};
+use engine::{WorkflowOperation, WorkflowVerb};
+use model::{WorkflowId, WorkflowState, limits};
+use std::io::{BufRead, IsTerminal};
+use std::process::ExitCode;
+use std::time::Duration;
+use store::{Clock, SystemClock, WorkflowFilter};
+use wire::WorkflowOperatedView;
+
+/// Of those that were found, so many are named before it is asked.
+const NAMED_MAX: usize = 20;
+
+/// Whether somebody has agreed beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Consent {
+    Given,
+    Ask,
+}
+
+impl Consent {
+    fn of(yes: bool) -> Consent {
+        if yes { Consent::Given } else { Consent::Ask }
+    }
+}
+
+pub async fn pause(settings: &Settings, common: &Common, args: Pause) -> Result<ExitCode> {
+    let order = Order { verb: WorkflowVerb::Pause, ids: ids(&args.ids)?, steer: args.steer };
+    order.carry_out(settings, common).await
+}
+
+pub async fn resume(settings: &Settings, common: &Common, args: Resume) -> Result<ExitCode> {
+    let ids = if args.all { paused(settings, common).await? } else { ids(&args.ids)? };
+    let order = Order { verb: WorkflowVerb::Resume, ids, steer: args.steer };
+    if args.all && !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
+        return Ok(ExitCode::FAILURE);
+    }
+    order.carry_out(settings, common).await
+}
+
+pub async fn cancel(settings: &Settings, common: &Common, args: Cancel) -> Result<ExitCode> {
+    let ids = if args.stuck { quiet(settings, args.stuck_hours)? } else { ids(&args.ids)? };
+    let order = Order { verb: WorkflowVerb::Cancel, ids, steer: args.steer };
+    if args.stuck && !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
+        return Ok(ExitCode::FAILURE);
+    }
+    order.carry_out(settings, common).await
+}
+
+fn ids(texts: &[String]) -> Result<Vec<WorkflowId>> {
+    texts.iter().map(|text| workflow_id(text)).collect()
+}
+
+/// A page of those that are paused.
+async fn paused(settings: &Settings, common: &Common) -> Result<Vec<WorkflowId>> {
+    let filter = WorkflowFilter {
+        states: vec![WorkflowState::Paused],
+        limit: limits::PAGE_ROWS_MAX,
+        ..WorkflowFilter::default()
+    };
+    let found = Window::open(settings, common)?.workflows(&filter).await?;
+    found.iter().map(|view| workflow_id(&view.id)).collect()
+}
+
+/// A page of those of which nothing has happened for so long.
+fn quiet(settings: &Settings, hours: u64) -> Result<Vec<WorkflowId>> {
+    let since = SystemClock::default().now() - Duration::from_secs(hours * 3_600);
+    Ok(settings.database.browse()?.quiet_workflows(since, limits::PAGE_ROWS_MAX)?)
+}
+
+/// What is to be done to which workflows.
+struct Order {
+    verb: WorkflowVerb,
+    ids: Vec<WorkflowId>,
+    steer: Steer,
+}
+
+impl Order {
+    /// Name what was found, and ask where somebody can answer.
+    async fn is_agreed(&self, settings: &Settings, common: &Common, consent: Consent) -> Result<bool> {
+        let (n, verb) = (self.ids.len(), self.verb.word());
+        if n == 0 {
+            eprintln!("there is nothing to {verb}");
+        }
+        if n == 0 || self.steer.dry_run || consent == Consent::Given {
+            return Ok(true);
+        }
+        let window = Window::open(settings, common)?;
+        for id in self.ids.iter().take(NAMED_MAX) {
+            let row = window.workflow(*id).await?.workflow;
+            eprintln!("  {} {}@{} {}", row.id, row.workflow, row.version, row.state);
+        }
+        if n > NAMED_MAX {
+            eprintln!("  … and {} more", n - NAMED_MAX);
+        }
+        if !std::io::stdin().is_terminal() {
+            bail!(Refused(format!(
+                "this would {verb} {n} workflow(s); write --yes to do it, or --dry-run to look"
+            )));
+        }
+        eprint!("{verb} {n} workflow(s)? [y/N] ");
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer)?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+
+    /// One after the other; what is refused for one does not hold up the others.
+    async fn carry_out(self, settings: &Settings, common: &Common) -> Result<ExitCode> {
+        let Order { verb, ids, steer } = self;
+        if steer.if_revision.is_some() && ids.len() > 1 {
+            bail!(Refused("--if-revision is about one workflow; name one".into()));
+        }
+        if ids.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let door = Door::open(settings, common.server.as_deref(), verb.word())?;
+        let (by, mut refused, mut outcome) = (whoever(steer.by), 0, Ok(()));
+        for workflow in &ids {
+            let (by, why, dry_run) = (by.clone(), steer.why.clone(), steer.dry_run);
+            let expected = steer.if_revision;
+            let operation = WorkflowOperation { workflow: *workflow, verb, by, why, dry_run, expected };
+            match door.operate_workflow(operation).await {
+                Ok(done) => told(&done, common.json),
+                Err(problem) if problem.is::<Unavailable>() || ids.len() == 1 => {
+                    outcome = Err(problem);
+                    break;
+                }
+                Err(problem) => {
+                    refused += 1;
+                    eprintln!("stepfast: {problem:#}");
+                }
+            }
+        }
+        door.close().await?;
+        outcome?;
+        if ids.len() == limits::PAGE_ROWS_MAX {
+            eprintln!("there may be more; ask again");
+        }
+        Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    }
+}
+
+fn told(done: &WorkflowOperatedView, json: bool) {
+    if json {
+        return output::line(done);
+    }
+    let would = if done.dry_run { "would go" } else { "went" };
+    let WorkflowOperatedView { id, from, to, revision, .. } = done;
+    output::text(format_args!("workflow {id} {would}: {from} -> {to} (revision {revision})"));
+}

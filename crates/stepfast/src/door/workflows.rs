@@ -1,0 +1,110 @@
+//! Workflows and definitions through the door.
+
+use super::{Door, not_once, post, send};
+use crate::files::File;
+use anyhow::Result;
+use engine::{Applied, Engine, EngineError, StartWorkflow, WorkflowOperation};
+use reqwest::header::{CONTENT_TYPE, IF_MATCH};
+use server::answers::{self, Standing};
+use store::Browse;
+use wire::{DefinitionApplied, StartBody, StartedView, WorkflowOperateBody, WorkflowOperatedView};
+
+/// Whether something is done, or only told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DryRun {
+    Yes,
+    No,
+}
+
+impl DryRun {
+    pub fn of(asked: bool) -> DryRun {
+        if asked { DryRun::Yes } else { DryRun::No }
+    }
+}
+
+impl Door {
+    /// Store a definition, or say what would come of it.
+    pub async fn apply(&self, file: &File, dry_run: DryRun, by: &str) -> Result<DefinitionApplied> {
+        match self {
+            Door::Local { local, database } => {
+                apply_here(&local.engine, &database.browse()?, file, (dry_run, by)).await
+            }
+            Door::Remote { url, http } => {
+                let url = format!("{url}/v1/definitions?dry_run={}", dry_run == DryRun::Yes);
+                let kind = if file.name.ends_with(".json") { "application/json" } else { "application/yaml" };
+                let request = http.post(&url).header(CONTENT_TYPE, kind).body(file.text.clone());
+                send(request, &url).await
+            }
+        }
+    }
+
+    /// Start a workflow; with a key once, however often this is asked.
+    pub async fn start(&self, start: StartWorkflow, key: Option<&str>) -> Result<StartedView> {
+        match self {
+            Door::Local { local, .. } => {
+                let started = match key {
+                    None => local.engine.start_workflow(start).await?,
+                    Some(key) => local.engine.start_workflow_once(key, start).await.map_err(not_once)?.answer,
+                };
+                Ok(server::convert::started_view(&started))
+            }
+            Door::Remote { url, http } => {
+                let StartWorkflow { workflow, version, input, labels, .. } = start;
+                let url = format!("{url}/v1/workflows");
+                let mut request = http.post(&url).json(&StartBody { workflow, version, input, labels });
+                if let Some(key) = key {
+                    request = request.header("Idempotency-Key", key);
+                }
+                send(request, &url).await
+            }
+        }
+    }
+
+    pub async fn operate_workflow(&self, operation: WorkflowOperation) -> Result<WorkflowOperatedView> {
+        match self {
+            Door::Local { local, .. } => {
+                let dry_run = operation.dry_run;
+                let done = local.engine.operate_workflow(operation).await?;
+                Ok(server::convert::workflow_operated_view(&done, dry_run))
+            }
+            Door::Remote { url, http } => {
+                let WorkflowOperation { workflow, verb, by, why, dry_run, expected } = operation;
+                let url = format!("{url}/v1/workflows/{workflow}/{}", verb.word());
+                let body = WorkflowOperateBody { why: Some(why), dry_run, by: Some(by) };
+                match expected {
+                    None => post(http, &url, &body).await,
+                    Some(revision) => {
+                        let request = http.post(&url).header(IF_MATCH, format!("\"{revision}\"")).json(&body);
+                        send(request, &url).await
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// As the server does it.
+async fn apply_here(
+    engine: &Engine,
+    browse: &Browse,
+    file: &File,
+    (dry_run, by): (DryRun, &str),
+) -> Result<DefinitionApplied> {
+    let stored = answers::stored(&file.definition);
+    let (workflow, version) = (stored.pinned.key.to_string(), stored.pinned.version.to_string());
+    let hash = stored.pinned.hash.to_string();
+    let Standing { recorded, changes, live } = answers::standing(browse, &file.definition)?;
+    let outcome = match (recorded, dry_run) {
+        (Some(known), _) if known != hash => {
+            return Err(EngineError::DefinitionDiffers { workflow, version }.into());
+        }
+        (Some(_), DryRun::Yes) => Applied::Unchanged,
+        (None, DryRun::Yes) => Applied::Created,
+        (_, DryRun::No) => engine.apply_definition(stored, by.into()).await?,
+    };
+    let outcome = match outcome {
+        Applied::Created => "created",
+        Applied::Unchanged => "unchanged",
+    };
+    Ok(DefinitionApplied { workflow, version, hash, outcome: outcome.into(), changes, live })
+}

@@ -1,0 +1,15 @@
+//! Workflows on a terminal: their steps as a tree, live, or change by change.
+
+mod changes;
+mod length;
+mod live;
+mod paint;
+mod timeline;
+mod tree;
+
+pub use changes::Changes;
+pub use length::{length, took};
+pub use live::Live;
+pub use paint::{Paint, plain};
+pub use timeline::timeline;
+pub use tree::{Detail, Shown, lines};

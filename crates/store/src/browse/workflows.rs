@@ -1,0 +1,235 @@
+//! Workflows, their steps, events and decisions, and the definitions they run, as people read them.
+
+use super::{Browse, StepRow, statuses};
+use crate::sql::{Param, Row};
+use crate::statements::WORKFLOW_COLUMNS;
+use crate::workflows::{self, Definition};
+use crate::{Result, params, rows};
+use model::{
+    BlockId, BranchDecision, DispatchGroup, StepId, Timestamp, Workflow, WorkflowId, WorkflowState, limits,
+};
+
+/// Which workflows; everything that is said must hold.
+#[derive(Clone, Debug, Default)]
+pub struct WorkflowFilter {
+    pub states: Vec<WorkflowState>,
+    pub definition: Option<String>,
+    pub version: Option<String>,
+    /// All of these labels.
+    pub labels: Vec<(String, String)>,
+    pub created_from: Option<Timestamp>,
+    pub created_to: Option<Timestamp>,
+    /// Also those that a step of another workflow started.
+    pub nested: bool,
+    pub after: Option<WorkflowId>,
+    pub ascending: bool,
+    pub limit: usize,
+}
+
+/// Something that happened to a workflow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventLine {
+    pub dispatch_group: DispatchGroup,
+    pub number: u64,
+    pub workflow: WorkflowId,
+    pub at: Timestamp,
+    pub kind: String,
+    pub step_key: Option<String>,
+    pub data: Option<String>,
+}
+
+/// A version of a definition on record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DefinitionLine {
+    pub key: String,
+    pub version: String,
+    pub hash: String,
+    pub created_at: Timestamp,
+    pub created_by: String,
+    /// Its workflows that are not over.
+    pub live: u64,
+}
+
+impl Browse {
+    pub fn workflow(&self, id: WorkflowId) -> Result<Option<Workflow>> {
+        workflows::workflow(self.sql(), id)
+    }
+
+    /// The workflow that a step waits for.
+    pub fn workflow_below(&self, step: StepId) -> Result<Option<WorkflowId>> {
+        workflows::below(self.sql(), step)
+    }
+
+    pub fn workflows(&self, filter: &WorkflowFilter) -> Result<Vec<Workflow>> {
+        let (condition, values) = conditions(filter);
+        let order = if filter.ascending { "asc" } else { "desc" };
+        let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
+        let text = format!(
+            "select {WORKFLOW_COLUMNS} from workflows w {condition} order by id {order} limit {limit}"
+        );
+        self.sql().rows(&text, &values, workflows::read)
+    }
+
+    /// The steps of a workflow in the order of its definition; items of a fan-out are found in its block.
+    pub fn workflow_steps(&self, id: WorkflowId) -> Result<Vec<StepRow>> {
+        let tail = "where workflow_id = $1 and block_id is null order by def, run, id";
+        self.query(tail, params![id])
+    }
+
+    /// Items of a fan-out, in their order, behind one.
+    pub fn items(&self, block: BlockId, after: Option<u32>, limit: usize) -> Result<Vec<StepRow>> {
+        let limit = limit.clamp(1, limits::PAGE_ROWS_MAX);
+        let tail = format!("where block_id = $1 and item > $2 order by item limit {limit}");
+        self.query(&tail, params![block, after.map_or(-1, i64::from)])
+    }
+
+    /// What happened to a workflow, oldest first, behind a number.
+    pub fn workflow_events(&self, id: WorkflowId, after: u64, limit: usize) -> Result<Vec<EventLine>> {
+        let text = format!(
+            "select dispatch_group, number, workflow_id, at, type, step_key, data from workflow_events
+              where workflow_id = $1 and number > $2 order by number limit {}",
+            limit.clamp(1, limits::PAGE_ROWS_MAX)
+        );
+        self.sql().rows(&text, params![id, after], event)
+    }
+
+    /// What happened in a dispatch group, oldest first, behind a number.
+    pub fn events_of_group(&self, group: &str, after: u64, limit: usize) -> Result<Vec<EventLine>> {
+        let text = format!(
+            "select dispatch_group, number, workflow_id, at, type, step_key, data from workflow_events
+              where dispatch_group = $1 and number > $2 order by number limit {}",
+            limit.clamp(1, limits::PAGE_ROWS_MAX)
+        );
+        self.sql().rows(&text, params![group, after], event)
+    }
+
+    /// The last number of an event in a dispatch group.
+    pub fn last_event(&self, group: &str) -> Result<u64> {
+        workflows::last_event(self.sql(), group)
+    }
+
+    pub fn branch_decisions(&self, id: WorkflowId) -> Result<Vec<BranchDecision>> {
+        let text = format!(
+            "select step_key, kind, expression, result, inputs, at from branch_decisions
+              where workflow_id = $1 order by at, step_key limit {}",
+            limits::PAGE_ROWS_MAX
+        );
+        self.sql().rows(&text, params![id], |row| {
+            let kind = match row.text(1)? {
+                "when" => "when",
+                "branch" => "branch",
+                _ => "terminate_when",
+            };
+            Ok(BranchDecision {
+                workflow: id,
+                step_key: row.get(0)?,
+                kind,
+                expression: row.get(2)?,
+                result: row.get(3)?,
+                inputs: row.get(4)?,
+                at: Timestamp(row.get(5)?),
+            })
+        })
+    }
+
+    /// A version of a definition, or its newest.
+    pub fn definition(&self, key: &str, version: Option<&str>) -> Result<Option<Definition>> {
+        workflows::find(self.sql(), key, version)
+    }
+
+    /// Definitions on record, by key and from the newest version on.
+    pub fn definitions(&self, key: Option<&str>, limit: usize) -> Result<Vec<DefinitionLine>> {
+        let (condition, values) = match key {
+            Some(key) => ("where d.key = $1", vec![Param::from(key)]),
+            None => ("", Vec::new()),
+        };
+        let text = format!(
+            "select d.key, d.version, d.hash, d.created_at, d.created_by,
+                    (select count(*) from workflows w
+                      where w.definition_key = d.key and w.definition_version = d.version
+                        and w.state in ('pending', 'running', 'paused', 'failed'))
+               from definitions d {condition}
+              order by d.key, d.major desc, d.minor desc, d.patch desc limit {}",
+            limit.clamp(1, limits::PAGE_ROWS_MAX)
+        );
+        self.sql().rows(&text, &values, |row| {
+            Ok(DefinitionLine {
+                key: row.get(0)?,
+                version: row.get(1)?,
+                hash: row.get(2)?,
+                created_at: Timestamp(row.get(3)?),
+                created_by: row.get(4)?,
+                live: row.get::<i64>(5)?.unsigned_abs(),
+            })
+        })
+    }
+
+    /// How many workflows are in each state that is not over for good, by definition.
+    pub fn workflow_counts(&self) -> Result<Vec<(String, WorkflowState, u64)>> {
+        let text = "select definition_key, state, count(*) from workflows
+                     where state in ('pending', 'running', 'paused', 'failed') group by 1, 2 order by 1, 2";
+        self.sql().rows(text, params![], |row| {
+            let state = row.text(1)?;
+            let corrupt =
+                || crate::StoreError::Corrupt { table: "workflows", column: "state", value: state.into() };
+            Ok((row.get(0)?, state.parse().map_err(|_| corrupt())?, row.get::<i64>(2)?.unsigned_abs()))
+        })
+    }
+
+    /// Workflows that are being done and of which nothing has happened since.
+    pub fn quiet_workflows(&self, since: Timestamp, limit: usize) -> Result<Vec<WorkflowId>> {
+        let text = format!(
+            "select id from workflows w where state in ('running', 'paused') and coalesce(started_at, created_at) < $1
+                and not exists (select 1 from steps s where s.workflow_id = w.id and s.block_id is null
+                     and (s.created_at >= $1 or s.started_at >= $1 or s.completed_at >= $1))
+              order by id limit {}",
+            limit.clamp(1, limits::PAGE_ROWS_MAX)
+        );
+        self.sql().rows(&text, params![since], |row| Ok(WorkflowId::from_bytes(row.get(0)?)))
+    }
+}
+
+fn conditions(filter: &WorkflowFilter) -> (String, Vec<Param<'static>>) {
+    let (mut conditions, mut values) = (Vec::new(), Vec::new());
+    let mut hold = |condition: &str, value: Option<Param<'static>>| {
+        if let Some(value) = value {
+            values.push(value);
+            conditions.push(condition.replace('?', &format!("${}", values.len())));
+        }
+    };
+    hold("definition_key = ?", filter.definition.clone().map(Param::from));
+    hold("definition_version = ?", filter.version.clone().map(Param::from));
+    hold("created_at >= ?", filter.created_from.map(Param::from));
+    hold("created_at < ?", filter.created_to.map(Param::from));
+    let behind = if filter.ascending { "id > ?" } else { "id < ?" };
+    hold(behind, filter.after.map(Param::from));
+    for (name, value) in &filter.labels {
+        values.push(name.clone().into());
+        values.push(value.clone().into());
+        let (n, v) = (values.len() - 1, values.len());
+        conditions.push(format!(
+            "exists (select 1 from workflow_labels l where l.name = ${n} and l.value = ${v} and l.workflow_id = w.id)"
+        ));
+    }
+    if !filter.nested {
+        conditions.push("parent_step_id is null".into());
+    }
+    if !filter.states.is_empty() {
+        conditions.push(format!("state in ({})", statuses::listed(&filter.states)));
+    }
+    let condition =
+        if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
+    (condition, values)
+}
+
+fn event(row: &Row) -> Result<EventLine> {
+    Ok(EventLine {
+        dispatch_group: DispatchGroup(rows::shared(row, 0)?),
+        number: row.get::<i64>(1)?.unsigned_abs(),
+        workflow: WorkflowId::from_bytes(row.get(2)?),
+        at: Timestamp(row.get(3)?),
+        kind: row.get(4)?,
+        step_key: row.get(5)?,
+        data: row.get(6)?,
+    })
+}

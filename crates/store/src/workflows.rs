@@ -1,0 +1,204 @@
+//! Definitions and workflows on record, and what a node reads when a workflow that it does not have in hand goes on.
+
+use crate::sql::{Row, Sql};
+use crate::statements::{NEWEST_DEFINITION, PUT_DEFINITION, WORKFLOW_COLUMNS};
+use crate::{Lease, Result, StoreError, params, rows};
+use model::{
+    BlockId, DispatchGroup, Pinned, Reason, State, StepId, Timestamp, Workflow, WorkflowId, WorkflowState,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A version of a definition, as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    pub pinned: Pinned,
+    /// In the form that has the hash.
+    pub text: String,
+}
+
+/// A step of a workflow, as far as the workflow's progress depends on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    pub step: StepId,
+    pub def: u32,
+    pub run: u32,
+    pub state: State,
+    pub reason: Option<Reason>,
+    pub response: Option<String>,
+}
+
+/// The parts of a version, for its order.
+fn parts(version: &str) -> Result<[u64; 3]> {
+    let corrupt = || StoreError::Corrupt { table: "definitions", column: "version", value: version.into() };
+    let mut parts = version.splitn(3, '.').map(|part| part.parse::<u64>().ok());
+    let mut part = || parts.next().flatten().ok_or_else(corrupt);
+    Ok([part()?, part()?, part()?])
+}
+
+pub fn put(sql: &dyn Sql, definition: &Definition, at: Timestamp, by: &str) -> Result<u64> {
+    let Definition { pinned: Pinned { key, version, hash }, text } = definition;
+    let [major, minor, patch] = parts(version)?;
+    sql.execute(
+        PUT_DEFINITION,
+        params![&**key, &**version, major, minor, patch, &**hash, text.as_str(), at, by],
+    )
+}
+
+fn definition(row: &Row) -> Result<Definition> {
+    let pinned =
+        Pinned { key: rows::shared(row, 0)?, version: rows::shared(row, 1)?, hash: rows::shared(row, 2)? };
+    Ok(Definition { pinned, text: row.get(3)? })
+}
+
+/// A version of a definition, or its newest.
+pub fn find(sql: &dyn Sql, key: &str, version: Option<&str>) -> Result<Option<Definition>> {
+    match version {
+        None => sql.first(NEWEST_DEFINITION, params![key], definition),
+        Some(version) => {
+            let text = "select key, version, hash, text from definitions where key = $1 and version = $2";
+            sql.first(text, params![key, version], definition)
+        }
+    }
+}
+
+/// Reads `WORKFLOW_COLUMNS`.
+pub fn read(row: &Row) -> Result<Workflow> {
+    let state = row.text(5)?;
+    let corrupt = || StoreError::Corrupt { table: "workflows", column: "state", value: state.into() };
+    Ok(Workflow {
+        id: WorkflowId::from_bytes(row.get(0)?),
+        definition: Arc::new(Pinned {
+            key: rows::shared(row, 1)?,
+            version: rows::shared(row, 2)?,
+            hash: rows::shared(row, 3)?,
+        }),
+        dispatch_group: DispatchGroup(rows::shared(row, 4)?),
+        state: state.parse::<WorkflowState>().map_err(|_| corrupt())?,
+        message: row.get(6)?,
+        parent: row.get::<Option<[u8; 16]>>(7)?.map(StepId::from_bytes),
+        depth: row.get(8)?,
+        input: row.text(9)?.into(),
+        output: row.get::<Option<String>>(10)?.map(Into::into),
+        labels: labels(row.text(11)?)?,
+        created_at: Timestamp(row.get(12)?),
+        started_at: rows::time(row, 13)?,
+        completed_at: rows::time(row, 14)?,
+        wake_at: rows::time(row, 15)?,
+        version: row.get::<i64>(16)?.unsigned_abs(),
+        concurrency_key: rows::optional_shared(row, 17)?,
+        expected_at: rows::time(row, 18)?,
+    })
+}
+
+fn labels(text: &str) -> Result<Arc<[(String, String)]>> {
+    let corrupt = |_| StoreError::Corrupt { table: "workflows", column: "labels", value: text.into() };
+    let labels: BTreeMap<String, String> = serde_json::from_str(text).map_err(corrupt)?;
+    Ok(labels.into_iter().collect())
+}
+
+pub fn workflow(sql: &dyn Sql, id: WorkflowId) -> Result<Option<Workflow>> {
+    sql.first(&format!("select {WORKFLOW_COLUMNS} from workflows where id = $1"), params![id], read)
+}
+
+fn id(row: &Row) -> Result<WorkflowId> {
+    Ok(WorkflowId::from_bytes(row.get(0)?))
+}
+
+/// Workflows of a lease's groups that somebody made and nobody has begun. Those that wait for others of their key are not among
+/// them: whoever ends one begins the next.
+pub fn pending(sql: &dyn Sql, lease: &Lease) -> Result<Vec<WorkflowId>> {
+    let text = "select id from workflows
+                 where state = 'pending' and concurrency_key is null and dispatch_group = $1 order by id";
+    let mut pending = Vec::new();
+    for (group, _) in &lease.groups {
+        pending.extend(sql.rows(text, params![group.as_str()], id)?);
+    }
+    Ok(pending)
+}
+
+/// Workflows of a key that are being done, and the first of those that wait.
+pub fn of_key(sql: &dyn Sql, key: &str, limit: usize) -> Result<(Vec<WorkflowId>, Vec<WorkflowId>)> {
+    let live =
+        "select id from workflows where concurrency_key = $1 and state in ('running', 'paused') order by id";
+    let waiting =
+        "select id from workflows where concurrency_key = $1 and state = 'pending' order by id limit $2";
+    Ok((sql.rows(live, params![key], id)?, sql.rows(waiting, params![key, limit], id)?))
+}
+
+/// The workflow that a step waits for.
+pub fn below(sql: &dyn Sql, step: StepId) -> Result<Option<WorkflowId>> {
+    sql.first(
+        "select id from workflows where parent_step_id = $1 order by id desc limit 1",
+        params![step],
+        id,
+    )
+}
+
+/// Workflows that are to be looked at, in the order of their times.
+pub fn due(
+    sql: &dyn Sql,
+    lease: &Lease,
+    behind: Option<(Timestamp, Option<WorkflowId>)>,
+    until: Timestamp,
+    limit: usize,
+) -> Result<Vec<(Timestamp, WorkflowId)>> {
+    let text = "select wake_at, id, dispatch_group from workflows
+                 where wake_at is not null and wake_at <= $1 and (wake_at, id) > ($2, $3) order by wake_at, id limit $4";
+    let (at, last) = behind.map_or((i64::MIN, None), |(at, id)| (at.0, Some(id)));
+    let last = last.map_or([0; 16], |id| id.map_or([0xff; 16], |id| *id.bytes()));
+    let read = |row: &Row| {
+        Ok((
+            (Timestamp(row.get(0)?), WorkflowId::from_bytes(row.get(1)?)),
+            DispatchGroup(rows::shared(row, 2)?),
+        ))
+    };
+    let found = sql.rows(text, params![until, at, &last, limit], read)?;
+    let mine = |group: &DispatchGroup| lease.groups.iter().any(|(owned, _)| owned == group);
+    Ok(found.into_iter().filter(|(_, group)| mine(group)).map(|(due, _)| due).collect())
+}
+
+/// What the items of a fan-out have answered.
+pub fn answers(sql: &dyn Sql, block: BlockId) -> Result<Vec<(u32, String)>> {
+    let text = "select item, response from steps
+                 where block_id = $1 and state = 'completed' and item is not null and response is not null";
+    sql.rows(text, params![block], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// The steps of a workflow, the last run of each; what they answered only where it is asked for.
+pub fn traces(sql: &dyn Sql, id: WorkflowId, answers: impl Fn(u32) -> bool) -> Result<Vec<Trace>> {
+    let text = "select id, def, run, state, reason from steps
+                 where workflow_id = $1 and block_id is null order by def, run, id";
+    let mut last: BTreeMap<u32, Trace> = BTreeMap::new();
+    for trace in sql.rows(text, params![id], trace)? {
+        last.insert(trace.def, trace);
+    }
+    let mut traces: Vec<Trace> = last.into_values().collect();
+    for trace in traces.iter_mut().filter(|t| t.state == State::Completed && answers(t.def)) {
+        trace.response = sql.value("select response from steps where id = $1", params![trace.step])?;
+    }
+    Ok(traces)
+}
+
+fn trace(row: &Row) -> Result<Trace> {
+    let corrupt = |column, value: &str| StoreError::Corrupt { table: "steps", column, value: value.into() };
+    let (state, reason) = (row.text(3)?, row.get::<Option<String>>(4)?);
+    Ok(Trace {
+        step: StepId::from_bytes(row.get(0)?),
+        def: row.get(1)?,
+        run: row.get(2)?,
+        state: state.parse().map_err(|_| corrupt("state", state))?,
+        reason: reason.map(|r| r.parse().map_err(|_| corrupt("reason", &r))).transpose()?,
+        response: None,
+    })
+}
+
+/// The highest number of an event in each of a lease's groups.
+pub fn last_events(sql: &dyn Sql, lease: &Lease) -> Result<BTreeMap<DispatchGroup, u64>> {
+    lease.groups.iter().map(|(group, _)| Ok((group.clone(), last_event(sql, group.as_str())?))).collect()
+}
+
+pub fn last_event(sql: &dyn Sql, group: &str) -> Result<u64> {
+    let text = "select coalesce(max(number), 0) from workflow_events where dispatch_group = $1";
+    Ok(sql.value::<i64>(text, params![group])?.unsigned_abs())
+}

@@ -1,0 +1,137 @@
+//! Workflows where several nodes share the dispatch groups.
+
+use engine::{StartWorkflow, WorkflowOperation, WorkflowVerb};
+use model::{State, WorkflowId, WorkflowState as W};
+use serde_json::json;
+use stepfast_testkit::{Nodes, stored};
+use store::WorkflowFilter;
+
+async fn two() -> Nodes {
+    let nodes = Nodes::start(vec![Nodes::config("one"), Nodes::config("two")]).await;
+    nodes.until("each has its share", |n| n.spread() == [5, 5]).await;
+    nodes
+}
+
+async fn define(nodes: &Nodes, yaml: &str) {
+    nodes.engine(0).apply_definition(stored(yaml), "test".into()).await.expect("it is stored");
+}
+
+async fn start(nodes: &Nodes, n: usize, workflow: &str, input: serde_json::Value) -> WorkflowId {
+    let start = StartWorkflow::of(workflow).with(&input).expect("plain data");
+    nodes.engine(n).start_workflow(start).await.expect("it starts").id
+}
+
+fn states(nodes: &Nodes) -> Vec<W> {
+    let filter = WorkflowFilter { limit: 1_000, nested: true, ..WorkflowFilter::default() };
+    nodes.browse().workflows(&filter).expect("a read").iter().map(|w| w.state).collect()
+}
+
+fn all(state: W, n: usize) -> impl Fn(&Nodes) -> bool {
+    move |nodes| states(nodes).iter().filter(|s| **s == state).count() == n
+}
+
+async fn operate(nodes: &Nodes, n: usize, workflow: WorkflowId, verb: WorkflowVerb) -> Result<(), String> {
+    let (by, why) = ("test".into(), "test".into());
+    let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None };
+    nodes.engine(n).operate_workflow(operation).await.map(drop).map_err(|e| e.to_string())
+}
+
+const ORDER: &str = "
+workflow: order
+version: 1.0.0
+steps:
+  - { key: check, action: echo, arguments: { n: \"${input.n}\" } }
+  - { key: reserve, action: echo, each: \"input.items\", message_group: \"'sku-' + string(item)\", mode: block_on_error }
+  - { key: charge, action: echo, arguments: \"${outputs.check.n}\", message_group: \"'customer-' + string(input.n)\", mode: next_on_error }
+  - { key: end, action: echo, arguments: { charged: \"${outputs.charge}\", items: \"${outputs.reserve}\" } }
+";
+
+#[tokio::test]
+async fn any_node_starts_any_workflow_and_its_lines_may_be_anywhere() {
+    let nodes = two().await;
+    define(&nodes, ORDER).await;
+    for n in 0..2 {
+        nodes.work(n).await;
+    }
+    let mut ids = Vec::new();
+    for n in 0..20 {
+        ids.push((n, start(&nodes, n % 2, "order", json!({"n": n, "items": [1, 2, 3, n]})).await));
+    }
+    nodes.until("all succeeded", all(W::Succeeded, 20)).await;
+    for (n, id) in ids {
+        let output = nodes.browse().workflow(id).expect("a read").and_then(|w| w.output).expect("an answer");
+        let output: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        assert_eq!(output, json!({"charged": n, "items": [1, 2, 3, n]}));
+    }
+}
+
+#[tokio::test]
+async fn any_node_is_told_to_pause_resume_and_cancel() {
+    let nodes = two().await;
+    define(&nodes, "workflow: hold\nversion: 1.0.0\nsteps:\n  - { key: a, action: hold }\n").await;
+    nodes.work(0).await;
+    let mut ids = Vec::new();
+    for n in 0..10 {
+        ids.push(start(&nodes, n % 2, "hold", json!({})).await);
+    }
+    nodes.until("all run", |n| n.steps().iter().filter(|(_, s)| *s == State::Running).count() == 10).await;
+    for (n, id) in ids.iter().enumerate() {
+        operate(&nodes, n % 2, *id, WorkflowVerb::Pause).await.expect("it is paused");
+    }
+    assert!(all(W::Paused, 10)(&nodes));
+    for (n, id) in ids.iter().enumerate() {
+        operate(&nodes, (n + 1) % 2, *id, WorkflowVerb::Resume).await.expect("it goes on");
+    }
+    let refused = operate(&nodes, 1, ids[0], WorkflowVerb::Resume).await.expect_err("it goes on already");
+    assert!(refused.contains("it is running"), "{refused}");
+    for id in &ids {
+        operate(&nodes, 1, *id, WorkflowVerb::Cancel).await.expect("it is cancelled");
+    }
+    assert!(all(W::Cancelled, 10)(&nodes));
+    nodes.until("their steps fell", |n| n.steps().iter().all(|(_, s)| *s == State::Cancelled)).await;
+}
+
+#[tokio::test]
+async fn what_a_node_leaves_behind_another_goes_on_with() {
+    let mut nodes = two().await;
+    define(&nodes, ORDER).await;
+    define(
+        &nodes,
+        "workflow: rest\nversion: 1.0.0\nsteps:\n  - { key: a, wait: 3s }\n  - { key: b, action: ok }\n",
+    )
+    .await;
+    for n in 0..20 {
+        start(&nodes, n % 2, "order", json!({"n": n, "items": [1, 2]})).await;
+        start(&nodes, n % 2, "rest", json!({})).await;
+    }
+    nodes.stop(1).await;
+    nodes.until("one has all", |n| n.spread() == [10]).await;
+    nodes.work(0).await;
+    nodes.until("all succeeded", all(W::Succeeded, 40)).await;
+}
+
+#[tokio::test]
+async fn of_one_key_only_so_many_are_done_at_once_wherever_they_are_started() {
+    let nodes = two().await;
+    let yaml = "
+workflow: keyed
+version: 1.0.0
+concurrency: { key: \"input.customer\", limit: 1 }
+steps:
+  - { key: a, action: hold }
+";
+    define(&nodes, yaml).await;
+    for n in 0..9 {
+        start(&nodes, n % 2, "keyed", json!({"customer": format!("c{}", n % 3)})).await;
+    }
+    nodes.until("one of each runs", all(W::Running, 3)).await;
+    nodes.work(0).await;
+    for left in (0..3).rev() {
+        let filter = WorkflowFilter { states: vec![W::Running], limit: 10, ..WorkflowFilter::default() };
+        for workflow in nodes.browse().workflows(&filter).expect("a read") {
+            operate(&nodes, left % 2, workflow.id, WorkflowVerb::Cancel).await.expect("it is cancelled");
+        }
+        nodes.until("the next ones run", all(W::Running, left.min(1) * 3)).await;
+        assert!(states(&nodes).iter().filter(|s| **s == W::Running).count() <= 3);
+    }
+}

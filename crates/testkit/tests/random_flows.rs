@@ -1,0 +1,135 @@
+//! Random workflows against a plain model: the same steps must end the same way, and none may begin before its predecessors ended.
+
+#[path = "random_flows/generate.rs"]
+mod generate;
+#[path = "random_flows/oracle.rs"]
+mod oracle;
+
+use engine::Engine;
+use generate::{Sketch, sketch};
+use model::{Claim, Failure, Outcome, Report, WorkflowId};
+use rules::settle::Mode;
+use std::collections::HashMap;
+use std::io::Write;
+use stepfast_testkit::{Stage, stored};
+
+/// Workflows of a run of the test, and how many of them are on a stage at once.
+const FLOWS: u64 = 5_000;
+const AT_ONCE: u64 = 100;
+/// Rounds after which nothing may move any more.
+const ROUNDS_MAX: usize = 60;
+
+fn from_env(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[tokio::test]
+async fn random_workflows_end_as_a_plain_model_says() {
+    let first = from_env("STEPFAST_SEED").unwrap_or(1);
+    let flows = from_env("STEPFAST_SEEDS").unwrap_or(FLOWS);
+    let _ = writeln!(std::io::stderr(), "{flows} workflows, STEPFAST_SEED={first}");
+    let mut seen: HashMap<char, usize> = HashMap::new();
+    for start in (first..first + flows).step_by(AT_ONCE as usize) {
+        let end = (start + AT_ONCE).min(first + flows);
+        batch(start..end, &mut seen).await;
+    }
+    if flows >= FLOWS {
+        for (letter, least) in [('C', 5_000), ('F', 500), ('K', 500), ('-', 500), ('P', 10)] {
+            let enough = seen.get(&letter).is_some_and(|n| *n >= least);
+            assert!(enough, "hardly any step ended as {letter}: {seen:?}");
+        }
+    }
+}
+
+async fn batch(seeds: std::ops::Range<u64>, seen: &mut HashMap<char, usize>) {
+    let mut stage = Stage::new().await;
+    let mut flows: Vec<(u64, Sketch, WorkflowId)> = Vec::new();
+    for seed in seeds {
+        let sketch = sketch(seed);
+        stage.engine.apply_definition(stored(&sketch.yaml), "test".into()).await.expect("it is stored");
+        let id = stage.start(&format!("flow-{seed}"), sketch.input.clone()).await;
+        flows.push((seed, sketch, id));
+    }
+    let order: HashMap<WorkflowId, u64> = flows.iter().map(|(seed, _, id)| (*id, *seed)).collect();
+    for round in 0.. {
+        assert!(round < ROUNDS_MAX, "it does not come to rest");
+        let claims = all_that_may_run(&mut stage).await;
+        if claims.is_empty() {
+            break;
+        }
+        report(&stage.engine, &stage, claims, &order).await;
+    }
+    for (seed, sketch, id) in &flows {
+        let expected = oracle::run(sketch);
+        let found = found(&stage, *id, sketch);
+        assert_eq!(
+            found, expected,
+            "STEPFAST_SEED={seed} STEPFAST_SEEDS=1\n{}\n{}",
+            sketch.yaml, sketch.input
+        );
+        in_order(&stage, *id, sketch);
+        let letters = found.split(' ').filter_map(|word| word.split('=').nth(1)?.chars().next());
+        letters.for_each(|letter| *seen.entry(letter).or_default() += 1);
+    }
+}
+
+/// One turn hands out only so much, and what it leaves on disk can be read once it is durable.
+async fn all_that_may_run(stage: &mut Stage) -> Vec<Claim> {
+    let (mut claims, mut quiet) = (Vec::new(), 0);
+    while quiet < 2 {
+        stage.decide(Mode::FixedPoint).await;
+        let more = stage.handed();
+        quiet = if more.is_empty() { quiet + 1 } else { 0 };
+        claims.extend(more);
+    }
+    claims
+}
+
+/// All that runs ends in one turn, in the order of the definitions.
+async fn report(engine: &Engine, stage: &Stage, mut claims: Vec<Claim>, order: &HashMap<WorkflowId, u64>) {
+    let rank = |claim: &Claim| {
+        let part = stage.step(claim.step).step.in_workflow.expect("all steps are of workflows");
+        (order[&part.workflow], part.def, part.item)
+    };
+    claims.sort_by_cached_key(rank);
+    let one = |claim: Claim| {
+        let given: serde_json::Value = serde_json::from_str(&claim.arguments).expect("JSON");
+        let failure = Failure { message: "as it was told".into(), trace: None };
+        let outcome = match given["fail"].as_bool() {
+            Some(true) => Outcome::Fail { failure, notify: true },
+            _ => Outcome::Complete { response: Some("{}".into()) },
+        };
+        let (session, step, attempt) = (stage.session.id, claim.step, claim.attempt);
+        Report { session, step, attempt, outcome, log: Vec::new(), delivery: None }
+    };
+    engine.report(claims.into_iter().map(one).collect()).await.expect("reports are stored");
+}
+
+fn found(stage: &Stage, id: WorkflowId, sketch: &Sketch) -> String {
+    let flow = stage.flow(id);
+    let (state, steps) = flow.split_once(':').expect("a state");
+    let mut letters: HashMap<&str, String> = HashMap::new();
+    for step in steps.split(',').map(str::trim).filter(|step| !step.is_empty()) {
+        let mut words = step.split(' ');
+        let (key, letter) = (words.next().expect("a key"), words.next().expect("a letter"));
+        let reason = words.next().map(|reason| format!("({reason})")).unwrap_or_default();
+        letters.insert(key, format!("{letter}{reason}"));
+    }
+    let word = |step: &generate::Step| {
+        format!("{}={}", step.key, letters.get(step.key.as_str()).map_or("-", String::as_str))
+    };
+    format!("{state} {}", sketch.steps.iter().map(word).collect::<Vec<_>>().join(" "))
+}
+
+/// No step began before those that it follows had ended.
+fn in_order(stage: &Stage, id: WorkflowId, sketch: &Sketch) {
+    let rows = stage.browse().workflow_steps(id).expect("a read");
+    let row = |key: &str| rows.iter().find(|row| row.detail.step_key.as_deref() == Some(key));
+    for step in &sketch.steps {
+        let Some(made) = row(&step.key).map(|row| row.step.created_at) else { continue };
+        for before in step.before.iter().map(|edge| &sketch.steps[edge.from].key) {
+            let ended = row(before).and_then(|row| row.step.completed_at);
+            assert!(ended.is_some_and(|at| at <= made), "{} began before {before} ended", step.key);
+        }
+    }
+}

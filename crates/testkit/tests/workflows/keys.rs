@@ -1,0 +1,66 @@
+//! At most so many of one key at once.
+
+use engine::{StartWorkflow, WorkflowVerb as V};
+use model::{Outcome, WorkflowId, WorkflowState as W};
+use serde_json::json;
+use stepfast_testkit::Stage;
+
+const ONE: &str = "
+workflow: one
+version: 1.0.0
+concurrency: { key: \"input.customer\", limit: 1 }
+labels: { team: a }
+steps:
+  - { key: a, action: hold }
+";
+
+fn states(stage: &Stage, ids: &[WorkflowId]) -> Vec<W> {
+    ids.iter().map(|id| stage.workflow(*id).state).collect()
+}
+
+#[tokio::test]
+async fn others_of_the_key_wait_and_follow_in_order() {
+    let mut stage = Stage::new().await;
+    stage.define(ONE).await;
+    let mut ids = Vec::new();
+    for customer in ["x", "x", "x", "y"] {
+        ids.push(stage.start("one", json!({"customer": customer})).await);
+    }
+    stage.settle().await;
+    assert_eq!(states(&stage, &ids), [W::Running, W::Pending, W::Pending, W::Running]);
+    stage.crash().await;
+    stage.settle().await;
+    let a = stage.step_of(ids[0], "a");
+    stage.report(stage.session.id, a, 2, Outcome::Complete { response: None }).await;
+    stage.settle().await;
+    assert_eq!(states(&stage, &ids), [W::Succeeded, W::Running, W::Pending, W::Running]);
+    stage.operate_workflow(ids[2], V::Cancel).await.unwrap();
+    stage.operate_workflow(ids[1], V::Cancel).await.unwrap();
+    stage.settle().await;
+    let late = stage.start("one", json!({"customer": "x"})).await;
+    stage.settle().await;
+    assert_eq!(states(&stage, &ids[..3]), [W::Succeeded, W::Cancelled, W::Cancelled]);
+    assert_eq!(stage.workflow(late).state, W::Running);
+}
+
+#[tokio::test]
+async fn a_start_under_a_key_is_done_once_and_labels_are_found() {
+    let stage = Stage::new().await;
+    stage.define(ONE).await;
+    let start = || StartWorkflow {
+        labels: [("order".to_string(), "7".to_string())].into(),
+        ..StartWorkflow::of("one").with(&json!({"customer": "x"})).unwrap()
+    };
+    let first = stage.engine.start_workflow_once("k", start()).await.unwrap();
+    let again = stage.engine.start_workflow_once("k", start()).await.unwrap();
+    assert_eq!(first.answer, again.answer);
+    let filter = |name: &str, value: &str| store::WorkflowFilter {
+        labels: vec![(name.into(), value.into())],
+        limit: 10,
+        ..Default::default()
+    };
+    let found = |f: store::WorkflowFilter| stage.browse().workflows(&f).unwrap().len();
+    assert_eq!(found(filter("order", "7")), 1);
+    assert_eq!(found(filter("team", "a")), 1);
+    assert_eq!(found(filter("order", "8")), 0);
+}
