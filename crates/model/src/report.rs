@@ -2,7 +2,9 @@
 
 use crate::limits::PROGRESS_BYTES_MAX;
 use crate::state::{UnknownWord, words};
-use crate::{Delivery, Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp};
+use crate::{
+    Delivery, Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp, WorkflowId,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -25,6 +27,24 @@ pub struct Claim {
     /// What it is done in order with, or just named with.
     #[serde(default)]
     pub message_group: Option<Name>,
+    /// The workflow that it is done for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Arc<ForWorkflow>>,
+}
+
+/// What a run of a step knows of the workflow that it is done for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForWorkflow {
+    pub id: WorkflowId,
+    /// The key of its definition, and the version.
+    pub definition: Name,
+    pub version: Name,
+    /// The step of the definition, and the how-manieth time it is done, from 1.
+    pub step_key: Name,
+    pub run: u32,
+    /// Which item of a fan-out, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u32>,
 }
 
 /// Why a job failed.

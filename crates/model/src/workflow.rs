@@ -72,6 +72,8 @@ pub struct Workflow {
 /// The actions of steps of workflows that no worker runs.
 pub const WAIT_ACTION: &str = "stepfast.wait";
 pub const BRANCH_ACTION: &str = "stepfast.branch";
+/// Of a step that waits for its children: one for each item, or one that stands in a line.
+pub const ITEMS_ACTION: &str = "stepfast.items";
 pub const WORKFLOW_ACTION: &str = "stepfast.workflow";
 
 /// The part of a step in a workflow.

@@ -402,7 +402,8 @@ impl Planner<'_, '_> {
 
     /// An existing block takes more steps while it can still run them.
     fn extend(&mut self, block: Block, field: String) -> Option<Draft> {
-        let ended = block.cut_at.is_some() || block.sweep.is_some();
+        // Those that are still to come are made, whatever became of the others.
+        let ended = block.cut_at.is_some() && block.to_come == 0 || block.sweep.is_some();
         let owner = block.owner.and_then(|o| self.ground.parents.get(&o));
         let high = owner.is_some_and(|o| o.priority == Priority::High);
         if ended || owner.is_some_and(|o| o.state.is_terminal()) {

@@ -5,7 +5,7 @@
 //! Why     groups take turns so that none starves; high priority goes first but takes at most four fifths of a turn, and
 //!         neither an action nobody offers nor a full pool stands in anybody's way.
 
-use crate::board::Windows;
+use crate::board::{Ready, Windows};
 use model::{DispatchGroup, Name, Priority, Session, SessionId, StepId, limits};
 use std::collections::{BTreeMap, btree_set};
 use std::iter::Peekable;
@@ -35,13 +35,13 @@ pub struct Picked {
     pub capped: Vec<DispatchGroup>,
 }
 
-type Ready<'a> = Peekable<btree_set::Range<'a, (Priority, StepId)>>;
+type Cursor<'a> = Peekable<btree_set::Range<'a, Ready>>;
 
 /// One group's windows as cursors, best head first.
 struct Lane<'a> {
     gate: &'a Gate,
     /// Two per window, so that what is left of high priority does not hide the normal steps behind it.
-    heads: Vec<(usize, Ready<'a>)>,
+    heads: Vec<(usize, Cursor<'a>)>,
     taken: usize,
 }
 
@@ -51,21 +51,21 @@ impl Lane<'_> {
     }
     /// The best head of this priority that some free session takes and its pool lets start.
     fn next(&mut self, priority: Priority, free: &mut Free) -> Option<(StepId, usize)> {
-        let mut best: Option<(usize, StepId, usize)> = None;
+        let mut best: Option<(usize, Ready, usize)> = None;
         for (at, (window, iter)) in self.heads.iter_mut().enumerate() {
-            let Some((p, id)) = iter.peek() else { continue };
-            if *p != priority || best.is_some_and(|(_, b, _)| b < *id) {
+            let Some(ready) = iter.peek() else { continue };
+            if ready.priority != priority || best.is_some_and(|(_, best, _)| best < **ready) {
                 continue;
             }
             if let Some(session) = free.session_for(*window) {
-                best = Some((at, *id, session));
+                best = Some((at, **ready, session));
             }
         }
-        let (at, id, session) = best?;
+        let (at, ready, session) = best?;
         self.heads[at].1.next();
         free.take(self.heads[at].0, session);
         self.taken += 1;
-        Some((id, session))
+        Some((ready.step, session))
     }
 }
 
@@ -127,7 +127,8 @@ pub fn pick(
 ) -> Picked {
     let mut free = Free::new(sessions, windows, allowance);
     let limit = limit.min(limits::PICKS_PER_TURN_MAX).min(free.places.iter().sum());
-    let first_normal = (Priority::Normal, StepId::from_bytes([0; 16]));
+    let (priority, since, step) = (Priority::Normal, [0; 16], StepId::from_bytes([0; 16]));
+    let first_normal = Ready { priority, since, step };
     let mut lanes: Vec<Lane> = gates
         .iter()
         .filter(|gate| !gate.off)

@@ -18,8 +18,8 @@ pub use engine::{
 };
 pub use model::definition::{Definition, Ending, FailurePolicy, Gather, RetryScope};
 pub use model::{
-    Delivery, DeliveryError, DeliveryStatus, DispatchMode, Fault, LookAt, NewStep, Outcome, Priority,
-    Progress, State, StepId, Success, Timestamp, WorkflowId, WorkflowState,
+    Delivery, DeliveryError, DeliveryStatus, DispatchMode, Fault, ForWorkflow, LookAt, NewStep, Outcome,
+    Priority, Progress, State, StepId, Success, Timestamp, WorkflowId, WorkflowState,
 };
 pub use store::sqlite;
 pub use worker::{

@@ -300,12 +300,13 @@ impl<'a> Page<'a> {
         let ids: Vec<[u8; 16]> = self.sql.rows(&text, &values, |row| row.get(0))?;
         self.out.workflows += ids.len();
         if self.act == Act::Write {
-            for (table, column) in [
-                ("workflow_events", "workflow_id"),
-                ("branch_decisions", "workflow_id"),
-                ("workflow_labels", "workflow_id"),
-                ("workflows", "id"),
-            ] {
+            // The last event of a group stays: the next one is numbered behind it.
+            let events = "delete from workflow_events where {among} and number <
+                (select max(number) from workflow_events l where l.dispatch_group = workflow_events.dispatch_group)";
+            self.all(events, "workflow_id", &ids)?;
+            for (table, column) in
+                [("branch_decisions", "workflow_id"), ("workflow_labels", "workflow_id"), ("workflows", "id")]
+            {
                 self.all(&format!("delete from {table} where {{among}}"), column, &ids)?;
             }
         }

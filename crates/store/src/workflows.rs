@@ -1,6 +1,6 @@
 //! Definitions and workflows on record, and what a node reads when a workflow that it does not have in hand goes on.
 
-use crate::sql::{Row, Sql};
+use crate::sql::{Param, Row, Sql};
 use crate::statements::{NEWEST_DEFINITION, PUT_DEFINITION, WORKFLOW_COLUMNS};
 use crate::{Lease, Result, StoreError, params, rows};
 use model::{
@@ -110,9 +110,16 @@ fn id(row: &Row) -> Result<WorkflowId> {
 pub fn pending(sql: &dyn Sql, lease: &Lease) -> Result<Vec<WorkflowId>> {
     let text = "select id from workflows
                  where state = 'pending' and concurrency_key is null and dispatch_group = $1 order by id";
+    // Unless nobody of their key is being done.
+    let keyed = "select w.id from workflows w
+                  where w.state = 'pending' and w.concurrency_key is not null and w.dispatch_group = $1
+                    and not exists (select 1 from workflows l where l.concurrency_key = w.concurrency_key
+                                       and (l.state in ('running', 'paused') or l.state = 'pending' and l.id < w.id))
+                  order by w.id";
     let mut pending = Vec::new();
     for (group, _) in &lease.groups {
         pending.extend(sql.rows(text, params![group.as_str()], id)?);
+        pending.extend(sql.rows(keyed, params![group.as_str()], id)?);
     }
     Ok(pending)
 }
@@ -143,19 +150,21 @@ pub fn due(
     until: Timestamp,
     limit: usize,
 ) -> Result<Vec<(Timestamp, WorkflowId)>> {
-    let text = "select wake_at, id, dispatch_group from workflows
-                 where wake_at is not null and wake_at <= $1 and (wake_at, id) > ($2, $3) order by wake_at, id limit $4";
+    if lease.groups.is_empty() {
+        return Ok(Vec::new());
+    }
+    let places: Vec<String> = (0..lease.groups.len()).map(|n| format!("${}", n + 5)).collect();
+    let text = format!(
+        "select wake_at, id from workflows
+          where wake_at is not null and wake_at <= $1 and (wake_at, id) > ($2, $3) and dispatch_group in ({})
+          order by wake_at, id limit $4",
+        places.join(", ")
+    );
     let (at, last) = behind.map_or((i64::MIN, None), |(at, id)| (at.0, Some(id)));
     let last = last.map_or([0; 16], |id| id.map_or([0xff; 16], |id| *id.bytes()));
-    let read = |row: &Row| {
-        Ok((
-            (Timestamp(row.get(0)?), WorkflowId::from_bytes(row.get(1)?)),
-            DispatchGroup(rows::shared(row, 2)?),
-        ))
-    };
-    let found = sql.rows(text, params![until, at, &last, limit], read)?;
-    let mine = |group: &DispatchGroup| lease.groups.iter().any(|(owned, _)| owned == group);
-    Ok(found.into_iter().filter(|(_, group)| mine(group)).map(|(due, _)| due).collect())
+    let mut values = params![until, at, &last, limit].to_vec();
+    values.extend(lease.groups.iter().map(|(group, _)| Param::from(group.as_str())));
+    sql.rows(&text, &values, |row| Ok((Timestamp(row.get(0)?), WorkflowId::from_bytes(row.get(1)?))))
 }
 
 /// What the items of a fan-out have answered.

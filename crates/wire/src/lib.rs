@@ -60,8 +60,9 @@ pub use step::{
 };
 pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{
-    ClaimBody, ClaimView, ClaimedPage, DeliveryItem, HeartbeatBody, HeartbeatView, Held, LeaveBody, LookView,
-    PreviousBody, PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem, ReportedView,
+    ClaimBody, ClaimView, ClaimedPage, DeliveryItem, ForWorkflowView, HeartbeatBody, HeartbeatView, Held,
+    LeaveBody, LookView, PreviousBody, PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem,
+    ReportedView,
 };
 pub use workflow::{
     CloudEvent, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage, StartBody, StartedView,

@@ -61,6 +61,21 @@ pub struct ClaimView {
     pub look: Option<LookView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_group: Option<String>,
+    /// The workflow that it is done for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<ForWorkflowView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForWorkflowView {
+    pub id: String,
+    /// The key of its definition.
+    pub workflow: String,
+    pub version: String,
+    pub step_key: String,
+    pub run: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u32>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use crate::link::Link;
 use crate::once::Asker;
 use engine::Clock;
 use model::{
-    Claim, Delivery, Failure, LogLine, LookAt, NewStep, Outcome, Progress, SessionId, StepId, Success,
-    Timestamp, limits,
+    Claim, Delivery, Failure, ForWorkflow, LogLine, LookAt, NewStep, Outcome, Progress, SessionId, StepId,
+    Success, Timestamp, limits,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -102,6 +102,20 @@ impl Context {
     /// One more with every run of the step: what is written elsewhere can be fenced with it.
     pub fn attempt(&self) -> u32 {
         self.run.claim.attempt
+    }
+    /// The workflow that this is done for, if it is.
+    ///
+    /// ```
+    /// use stepfast_worker::{Context, Registry};
+    ///
+    /// let mut jobs = Registry::new();
+    /// jobs.job("pack", |context: Context, _: serde_json::Value| async move {
+    ///     let of = context.workflow().map(|of| format!("{} {}", of.definition, of.step_key));
+    ///     Ok(of.unwrap_or_else(|| "a step of its own".into()))
+    /// });
+    /// ```
+    pub fn workflow(&self) -> Option<&ForWorkflow> {
+        self.run.claim.workflow.as_deref()
     }
     /// The time of the engine's clock.
     pub fn now(&self) -> Timestamp {

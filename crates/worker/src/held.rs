@@ -173,6 +173,7 @@ mod tests {
             place: None,
             look: None,
             message_group: None,
+            workflow: None,
         }
     }
 

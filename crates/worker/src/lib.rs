@@ -28,8 +28,8 @@ pub use instead::{end, fail, fail_quietly, resolved, retry_after, skip, stop, th
 pub use job::{Job, JobError, JobResult, Registry};
 pub use link::Link;
 pub use model::{
-    Claim, Delivery, DeliveryError, DeliveryStatus, Failure, LookAt, NewStep, Outcome, Progress, Success,
-    Timestamp,
+    Claim, Delivery, DeliveryError, DeliveryStatus, Failure, ForWorkflow, LookAt, NewStep, Outcome, Progress,
+    Success, Timestamp,
 };
 pub use processor::Processor;
 #[cfg(feature = "remote")]

@@ -4,17 +4,19 @@
 
 use engine::{EngineError, Handed, ReportAnswer, SessionHandle, StoreError, Told};
 use model::{
-    Claim, Delivery, Failure, Fault, Look, NewStep, Outcome, Place, Report, SessionId, SessionOffer, StepId,
+    Claim, Delivery, Failure, Fault, ForWorkflow, Look, NewStep, Outcome, Place, Report, SessionId,
+    SessionOffer, StepId,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use wire::{
-    ClaimBody, ClaimView, ClaimedPage, DeliveryItem, HeartbeatBody, HeartbeatView, Held, LeaveBody, Problem,
-    ProgressItem, ReportBody, ReportItem, ReportedView,
+    ClaimBody, ClaimView, ClaimedPage, DeliveryItem, ForWorkflowView, HeartbeatBody, HeartbeatView, Held,
+    LeaveBody, Problem, ProgressItem, ReportBody, ReportItem, ReportedView,
 };
 
 /// How long one call waits for work.
@@ -279,7 +281,19 @@ fn claim(view: ClaimView) -> Option<Claim> {
         place,
         look,
         message_group: view.message_group.map(Into::into),
+        workflow: view.workflow.and_then(for_workflow),
     })
+}
+
+fn for_workflow(view: ForWorkflowView) -> Option<Arc<ForWorkflow>> {
+    Some(Arc::new(ForWorkflow {
+        id: view.id.parse().ok()?,
+        definition: view.workflow.into(),
+        version: view.version.into(),
+        step_key: view.step_key.into(),
+        run: view.run,
+        item: view.item,
+    }))
 }
 
 fn delivery_item(delivery: &Delivery) -> DeliveryItem {

@@ -3,7 +3,9 @@
 use crate::context::Context;
 use crate::job::Registry;
 use engine::Clock;
-use model::{Claim, Delivery, LogLine, Look, LookAt, NewStep, Outcome, Progress, StepId, Timestamp};
+use model::{
+    Claim, Delivery, ForWorkflow, LogLine, Look, LookAt, NewStep, Outcome, Progress, StepId, Timestamp,
+};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -77,6 +79,7 @@ impl Trial {
             place: None,
             look: None,
             message_group: None,
+            workflow: None,
         };
         Trial { claim, previous: Vec::new(), clock: Arc::default(), cancelled: false }
     }
@@ -105,6 +108,11 @@ impl Trial {
     /// So long after the beginning of time.
     pub fn at(self, time: Duration) -> Trial {
         self.clock.0.store(time.as_micros() as i64, Ordering::Relaxed);
+        self
+    }
+    /// It is done for this workflow.
+    pub fn for_workflow(mut self, of: ForWorkflow) -> Trial {
+        self.claim.workflow = Some(Arc::new(of));
         self
     }
     pub fn cancelled(mut self) -> Trial {

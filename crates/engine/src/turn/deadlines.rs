@@ -6,35 +6,46 @@ use super::node::Node;
 use super::workflows::shown;
 use model::{Detail, Event, Failure, Move, Outcome, Report, Step, StepId, Timestamp};
 use rules::worker::{self, Answer};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 use store::{Result, StoreError};
+
+/// Runs that one turn takes back.
+const OVERDUE_PER_TURN: usize = 1_000;
 
 #[derive(Default)]
 pub struct Deadlines {
-    heap: BinaryHeap<Reverse<(Timestamp, StepId, u32)>>,
+    runs: BTreeSet<(Timestamp, StepId, u32)>,
 }
 
 impl Deadlines {
     /// A run has begun.
     pub fn note(&mut self, step: &Step) {
-        if let (Some(timeout), Some(at)) = (step.timeout, step.started_at) {
-            self.heap.push(Reverse((at + timeout, step.id, step.attempt)));
+        self.runs.extend(deadline(step));
+    }
+    /// It is over, or somebody else's.
+    pub fn forget(&mut self, step: &Step) {
+        if let Some(run) = deadline(step) {
+            self.runs.remove(&run);
         }
     }
     pub fn next_at(&self) -> Option<Timestamp> {
-        self.heap.peek().map(|Reverse((at, _, _))| *at)
+        self.runs.first().map(|(at, _, _)| *at)
     }
     fn pop_due(&mut self, now: Timestamp) -> Option<(StepId, u32)> {
-        let Reverse((at, step, attempt)) = *self.heap.peek()?;
-        (at <= now).then(|| self.heap.pop()).flatten().map(|_| (step, attempt))
+        self.next_at().filter(|at| *at <= now)?;
+        self.runs.pop_first().map(|(_, step, attempt)| (step, attempt))
     }
+}
+
+fn deadline(step: &Step) -> Option<(Timestamp, StepId, u32)> {
+    Some((step.started_at? + step.timeout?, step.id, step.attempt))
 }
 
 impl Node {
     /// Take back what takes too long.
     pub(super) fn end_overdue(&mut self, now: Timestamp) -> Result<()> {
-        while let Some((id, attempt)) = self.deadlines.pop_due(now) {
+        for _ in 0..OVERDUE_PER_TURN {
+            let Some((id, attempt)) = self.deadlines.pop_due(now) else { break };
             if !self.bring(id)? {
                 continue;
             }

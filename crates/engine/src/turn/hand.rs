@@ -142,7 +142,7 @@ impl Node {
         turn.dispatched = picks.len();
         self.again |= n_picked == limits::PICKS_PER_TURN_MAX || !picked.capped.is_empty();
         for (session, claims) in work {
-            self.give(turn, session, claims);
+            self.give(turn, session, claims)?;
         }
         Ok(picked.capped)
     }
@@ -165,7 +165,7 @@ impl Node {
             }
         }
         if !claims.is_empty() {
-            self.give(turn, session, claims);
+            self.give(turn, session, claims)?;
         }
         Ok(())
     }
@@ -184,7 +184,10 @@ impl Node {
     }
 
     /// Work goes to a session here once it is durable, and to one elsewhere as the answer to its signal.
-    pub(super) fn give(&mut self, turn: &mut Turn, session: SessionId, claims: Pulled) {
+    pub(super) fn give(&mut self, turn: &mut Turn, session: SessionId, mut claims: Pulled) -> Result<()> {
+        for (_, claim) in &mut claims {
+            claim.workflow = self.workflow_of(claim.step)?;
+        }
         let live = self.sessions.get_mut(session).map(|live| {
             live.handed += 1;
             (live.handed, live.hand.clone())
@@ -207,6 +210,7 @@ impl Node {
                 turn.acts.reply(Reply::Signal(signal), slim(claims));
             }
         }
+        Ok(())
     }
 }
 
@@ -234,5 +238,6 @@ pub(super) fn claim_of(step: &Step) -> Claim {
         place: step.place,
         look: step.look.clone(),
         message_group: step.member.as_ref().map(|member| member.group.clone()),
+        workflow: None,
     }
 }

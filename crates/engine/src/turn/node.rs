@@ -344,17 +344,14 @@ impl Node {
         self.expire(now)?;
         self.look_after_outbox(turn, now)?;
         self.end_overdue(now)?;
+        self.workflows.begin_turn();
         self.look_after_workflows(now)?;
         let mut settled = Settled::default();
         let mut laps = [Duration::ZERO; PIPELINE.len()];
         if how.dispatch == Dispatch::Yes || how.mode == Mode::FixedPoint {
             settled = self.settle_all(turn, how.mode, &mut laps)?;
         } else {
-            for _ in 0..limits::WORKFLOW_ROUNDS_MAX {
-                if !self.advance_workflows(turn, now)? {
-                    break;
-                }
-            }
+            self.follow_ends(turn)?;
             leave(&mut self.board, &mut *self.store, BTreeSet::new())?;
         }
         self.tell_refused(turn, &settled);

@@ -294,7 +294,7 @@ impl Node {
         let (group, claim) = (step.dispatch_group.clone(), super::hand::claim_of(step));
         match reply {
             Reply::Caller(_) => {
-                self.give(turn, sent.session, vec![(group, claim)]);
+                self.give(turn, sent.session, vec![(group, claim)])?;
                 turn.acts.reply(reply, Ok(Pulled::new()));
             }
             Reply::Signal(_) => {
@@ -322,6 +322,7 @@ impl Node {
         self.board
             .begin(sent.step, sent.session, host)
             .map_err(|e| StoreError::Lost { what: e.to_string() })?;
+        self.board.step(sent.step).into_iter().for_each(|step| self.deadlines.note(step));
         Ok(Ok(()))
     }
 

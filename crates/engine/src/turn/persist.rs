@@ -82,6 +82,9 @@ impl Node {
         let mut revoked: BTreeMap<(NodeId, SessionId), Vec<(StepId, u32)>> = BTreeMap::new();
         for (step, change) in &changes.steps {
             let Some(before) = change.before.as_ref().filter(|b| b.is_held()) else { continue };
+            if step.attempt != before.attempt || !step.is_held() {
+                self.deadlines.forget(before);
+            }
             if let Some(session) = before.session
                 && step.session != Some(session)
                 && let Some(node) = self.sessions.took_back(session, step.id, Some(before.attempt))

@@ -124,7 +124,9 @@ impl Sources {
         if !has_room(board, &sort) {
             return false;
         }
+        // What was begun goes before what is to begin, wherever that waits.
         match sort.pool {
+            None if step.in_workflow.is_some() => true,
             None => self.roots.entry(sort).or_default().empty,
             Some(_) => self.knows_pooled && self.roots.get(&sort).is_none_or(|roots| roots.empty),
         }

@@ -55,12 +55,26 @@ impl Node {
             all.add(settled);
             // What follows in a workflow is in the commit of the end that it follows from.
             let more = self.advance_workflows(turn, self.board.now)?;
-            if all.stopped_at.is_some() || all.unfinished || !more {
+            if all.stopped_at.is_some() || all.unfinished {
+                self.follow_ends(turn)?;
+                return Ok(all);
+            }
+            if !more {
                 return Ok(all);
             }
         }
         all.unfinished = true;
         Ok(all)
+    }
+
+    /// Every end is followed in the turn in which it happened; what that touches is settled in the next.
+    pub(super) fn follow_ends(&mut self, turn: &mut Turn) -> Result<()> {
+        for _ in 0..limits::WORKFLOW_ROUNDS_MAX {
+            if !self.advance_workflows(turn, self.board.now)? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn record_tick(

@@ -11,6 +11,8 @@ const PAGE: usize = 1_000;
 /// Of steps, or of workflows.
 pub struct Timers<I> {
     heap: BinaryHeap<Reverse<(Timestamp, I)>>,
+    /// What was read from the store and is not due yet: what was set beside it must not keep more from being read.
+    read: BinaryHeap<Reverse<(Timestamp, I)>>,
     /// How far the store has been read.
     read_to: Option<(Timestamp, I)>,
     /// Everything up to here is in the heap.
@@ -22,7 +24,7 @@ pub type Behind<I> = Option<(Timestamp, Option<I>)>;
 
 impl<I: Ord> Default for Timers<I> {
     fn default() -> Self {
-        Timers { heap: BinaryHeap::new(), read_to: None, complete_to: None }
+        Timers { heap: BinaryHeap::new(), read: BinaryHeap::new(), read_to: None, complete_to: None }
     }
 }
 
@@ -44,7 +46,7 @@ impl<I: Copy + Ord> Timers<I> {
         read: impl FnOnce(Behind<I>, Timestamp, usize) -> Result<Vec<(Timestamp, I)>>,
     ) -> Result<()> {
         let fresh = self.complete_to.is_some_and(|end| end > now + limits::TIMER_HORIZON / 2);
-        if fresh || self.heap.len() >= PAGE {
+        if fresh || self.read.len() >= PAGE {
             return Ok(());
         }
         let until = now + limits::TIMER_HORIZON;
@@ -57,26 +59,28 @@ impl<I: Copy + Ord> Timers<I> {
                 self.complete_to = Some(until);
             }
         }
-        self.heap.extend(page.into_iter().map(Reverse));
+        self.read.extend(page.into_iter().map(Reverse));
         Ok(())
     }
     pub fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, I)> {
-        let Reverse(head) = *self.heap.peek()?;
-        if head.0 > now {
-            return None;
+        let due = |heap: &BinaryHeap<Reverse<(Timestamp, I)>>| {
+            heap.peek().map(|Reverse(head)| *head).filter(|head| head.0 <= now)
+        };
+        match (due(&self.heap), due(&self.read)) {
+            (Some(set), read) if read.is_none_or(|read| set <= read) => self.heap.pop(),
+            _ => due(&self.read).and_then(|_| self.read.pop()),
         }
-        self.heap.pop();
-        Some(head)
+        .map(|Reverse(head)| head)
     }
     pub fn next_at(&self) -> Option<Timestamp> {
-        let head = self.heap.peek().map(|Reverse((at, _))| *at);
+        let heads = [&self.heap, &self.read].map(|heap| heap.peek().map(|Reverse((at, _))| *at));
         // While the heap is full there is nothing to read; while a page is left, there is something to read now.
-        let reread = match self.heap.len() < PAGE {
+        let reread = match self.read.len() < PAGE {
             true if self.read_to.is_some() => Some(Timestamp(0)),
             true => self.complete_to.map(|end| end - limits::TIMER_HORIZON / 2),
             false => None,
         };
-        head.into_iter().chain(reread).min()
+        heads.into_iter().flatten().chain(reread).min()
     }
 }
 
@@ -98,11 +102,18 @@ mod tests {
     }
 
     #[test]
-    fn a_full_heap_asks_for_no_reading() {
+    fn a_full_heap_asks_for_no_reading_and_what_was_set_fills_none() {
         let now = Timestamp(1_000_000);
         let mut timers = Timers { complete_to: Some(now), ..Timers::default() };
         let later = now + Duration::from_secs(20);
         (0..PAGE as u64).for_each(|n| timers.set(now, later, StepId::of(n)));
+        let page = |from: u64| {
+            move |_: Behind<StepId>, _, n| Ok((0..n as u64).map(|i| (later, StepId::of(from + i))).collect())
+        };
+        timers.read_ahead(now, page(5_000)).unwrap();
         assert_eq!(timers.next_at(), Some(later));
+        assert_eq!(timers.pop_due(later), Some((later, StepId::of(0))));
+        let popped = std::iter::from_fn(|| timers.pop_due(later)).count();
+        assert_eq!(popped, 2 * PAGE - 1);
     }
 }

@@ -1,6 +1,7 @@
-//! Ready steps in hand, one window per dispatch group, queue, action and pool, oldest and highest first.
+//! Ready steps in hand, one window per dispatch group, queue, action and pool, highest and oldest first.
 //!
-//! Why    a step that no session can run, or whose pool is full, must not stand in front of one that can start; so windows exist
+//! Why    what was begun is brought to its end before more is begun: a step of a workflow stands where its workflow began, so that it
+//!        need not wait behind everything that was started since. And a step that no session can run, or whose pool is full, must not stand in front of one that can start; so windows exist
 //!        only for what some session offers, and the rest stays on disk.
 
 use model::{DispatchGroup, Name, Priority, Step, StepId};
@@ -25,10 +26,26 @@ impl WindowKey {
     }
 }
 
+/// A ready step, behind those that are of higher priority or older.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ready {
+    pub priority: Priority,
+    /// What it began with: its workflow, or itself.
+    pub since: [u8; 16],
+    pub step: StepId,
+}
+
+impl Ready {
+    pub fn of(step: &Step) -> Ready {
+        let since = step.in_workflow.map_or(*step.id.bytes(), |part| *part.workflow.bytes());
+        Ready { priority: step.priority, since, step: step.id }
+    }
+}
+
 #[derive(Debug)]
 pub struct Window {
     pub key: WindowKey,
-    pub ready: BTreeSet<(Priority, StepId)>,
+    pub ready: BTreeSet<Ready>,
 }
 
 /// Which queue and action some session takes.
@@ -64,7 +81,7 @@ impl Windows {
         let mine = |w: &&Window| {
             w.key.pool.as_ref() == Some(pool) && w.key.dispatch_group == *group && w.key.queue == *queue
         };
-        let of = |w: &Window| w.ready.iter().filter(|(p, _)| *p == priority).count();
+        let of = |w: &Window| w.ready.iter().filter(|ready| ready.priority == priority).count();
         self.list.iter().filter(mine).map(of).sum()
     }
     /// How many ready steps that need no pool are in hand for a queue of a group.
@@ -114,9 +131,7 @@ impl Windows {
     }
 
     pub fn holds(&self, step: &Step) -> bool {
-        self.by_key
-            .get(&WindowKey::of(step))
-            .is_some_and(|i| self.list[*i].ready.contains(&(step.priority, step.id)))
+        self.by_key.get(&WindowKey::of(step)).is_some_and(|i| self.list[*i].ready.contains(&Ready::of(step)))
     }
 
     pub(super) fn set(&mut self, step: &Step, ready: bool) {
@@ -133,13 +148,14 @@ impl Windows {
         let wanted = ready && self.is_wanted(&step.queue, &step.action);
         let window = &mut self.list[slot].ready;
         let len = if step.pool.is_some() { &mut self.pooled } else { &mut self.len };
+        let place = Ready::of(step);
         if wanted {
-            *len += usize::from(window.insert((step.priority, step.id)));
+            *len += usize::from(window.insert(place));
         } else {
-            *len -= usize::from(window.remove(&(step.priority, step.id)));
+            *len -= usize::from(window.remove(&place));
             // A raised priority leaves its old place behind.
-            let other = if step.priority == Priority::High { Priority::Normal } else { Priority::High };
-            *len -= usize::from(window.remove(&(other, step.id)));
+            let priority = if step.priority == Priority::High { Priority::Normal } else { Priority::High };
+            *len -= usize::from(window.remove(&Ready { priority, ..place }));
         }
     }
 }

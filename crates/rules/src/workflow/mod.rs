@@ -17,8 +17,8 @@ pub use plan::{Compiled, Plan};
 pub use shape::Shape;
 
 use expr::{Failure, Program};
-use model::definition::{ActionDef, BranchKind, Ending, FailurePolicy, SubWorkflow, Wait, Work};
-use model::{DispatchMode, NewStep, Reason, State, Timestamp, WorkflowState};
+use model::definition::{ActionDef, BranchKind, Ending, FailurePolicy, RetryScope, SubWorkflow, Wait, Work};
+use model::{DispatchMode, NewStep, Reason, State, Timestamp, WorkflowState, limits};
 use progress::{Next, Passed};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -215,7 +215,11 @@ fn base(plan: &Plan, n: u32, action: &ActionDef) -> NewStep {
         priority: action.priority.map(|priority| priority.word().into()),
         pool: action.pool.clone(),
         mode: action.mode.map(|mode| mode.word().into()),
-        max_attempts: retry.and_then(|retry| retry.attempts),
+        max_attempts: match retry {
+            // The whole is done again, not each by itself.
+            Some(retry) if retry.scope == RetryScope::All && action.each.is_some() => Some(1),
+            retry => retry.and_then(|retry| retry.attempts),
+        },
         retry_delay_ms: millis(retry.and_then(|retry| retry.delay)),
         retry_factor: retry.and_then(|retry| retry.backoff),
         retry_max_delay_ms: millis(retry.and_then(|retry| retry.max_delay)),
@@ -309,7 +313,10 @@ pub fn output(plan: &Plan, answers: &Answers) -> Option<String> {
             let part = |(n, answer): &(u32, &Arc<str>)| {
                 format!("{}:{answer}", Value::from(plan.def(*n).key.as_str()))
             };
-            Some(format!("{{{}}}", many.iter().map(part).collect::<Vec<_>>().join(",")))
+            // More than can be kept is found with the steps.
+            let bytes: usize = many.iter().map(|(n, answer)| plan.def(*n).key.len() + answer.len() + 8).sum();
+            let whole = || format!("{{{}}}", many.iter().map(part).collect::<Vec<_>>().join(","));
+            (bytes <= limits::PAYLOAD_BYTES_MAX).then(whole)
         }
     }
 }

@@ -4,7 +4,7 @@ use super::graph::Graph;
 use super::shape::Shape;
 use expr::{Program, References, Template};
 use model::definition::{Definition, Expression, StepDef, Wait, Work};
-use model::{Fault, Pinned};
+use model::{DispatchMode, Fault, Name, Pinned};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,6 +36,7 @@ pub struct Plan {
     pub concurrency: Option<Program>,
     /// Steps whose answers are needed later.
     read: Vec<bool>,
+    names: Vec<Name>,
     by_key: HashMap<String, u32>,
 }
 
@@ -134,6 +135,7 @@ impl Plan {
         if !compiler.faults.is_empty() {
             return Err(compiler.faults);
         }
+        let names = definition.steps.iter().map(|def| def.key.as_str().into()).collect();
         let by_key: HashMap<String, u32> =
             definition.steps.iter().enumerate().map(|(n, def)| (def.key.clone(), n as u32)).collect();
         let whole = compiler.read.iter().any(|read| read.whole_outputs);
@@ -147,14 +149,25 @@ impl Plan {
         for (n, def) in definition.steps.iter().enumerate() {
             read[n] |= matches!(def.work, Work::Branch(_));
         }
-        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, by_key })
+        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, names, by_key })
     }
 
     pub fn def(&self, n: u32) -> &StepDef {
         &self.definition.steps[n as usize]
     }
+    /// The key of a step.
+    pub fn name(&self, n: u32) -> Name {
+        self.names[n as usize].clone()
+    }
     pub fn find(&self, key: &str) -> Option<u32> {
         self.by_key.get(key).copied()
+    }
+    /// It is done in the order of a message group.
+    pub fn is_in_line(&self, n: u32) -> bool {
+        match &self.def(n).work {
+            Work::Action(action) => action.mode.is_some_and(|mode| mode != DispatchMode::Immediate),
+            _ => false,
+        }
     }
     /// Its answer is needed later.
     pub fn reads(&self, n: u32) -> bool {

@@ -4,13 +4,15 @@ use super::raw;
 use crate::error::ApiError;
 use engine::Told;
 use model::{
-    Claim, Delivery, DeliveryError, DeliveryStatus, Failure, LogLine, LookAt, NewStep, Outcome, Progress,
-    Report, SessionId, StepId, Success, Timestamp, limits,
+    Claim, Delivery, DeliveryError, DeliveryStatus, Failure, ForWorkflow, LogLine, LookAt, NewStep, Outcome,
+    Progress, Report, SessionId, StepId, Success, Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::str::FromStr;
 use std::time::Duration;
-use wire::{ClaimView, DeliveryItem, Held, LookView, PreviousView, ProgressItem, ReportItem};
+use wire::{
+    ClaimView, DeliveryItem, ForWorkflowView, Held, LookView, PreviousView, ProgressItem, ReportItem,
+};
 
 pub fn claim_view(claim: Claim) -> ClaimView {
     ClaimView {
@@ -27,6 +29,18 @@ pub fn claim_view(claim: Claim) -> ClaimView {
             .look
             .map(|look| LookView { at: look.at.to_string(), response: look.response.as_deref().map(raw) }),
         message_group: claim.message_group.map(|group| group.to_string()),
+        workflow: claim.workflow.as_deref().map(for_workflow),
+    }
+}
+
+fn for_workflow(of: &ForWorkflow) -> ForWorkflowView {
+    ForWorkflowView {
+        id: of.id.to_string(),
+        workflow: of.definition.to_string(),
+        version: of.version.to_string(),
+        step_key: of.step_key.to_string(),
+        run: of.run,
+        item: of.item,
     }
 }
 

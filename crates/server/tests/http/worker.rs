@@ -368,3 +368,32 @@ async fn what_came_before_is_told_to_who_holds_the_step_alone() {
     previous("x", 1).await.refused(422, "invalid_request");
     place.close().await;
 }
+
+#[tokio::test]
+async fn a_job_is_told_which_workflow_it_is_done_for() {
+    let mut place = Place::open();
+    place.define("workflow: told\nversion: 1.0.0\nsteps:\n  - { key: only, action: work }\n").await.ok();
+    let id = place.start("told", json!({})).await;
+    let page = claim(&place, None, 0).await;
+    let expected = json!({"id": id, "workflow": "told", "version": "1.0.0", "step_key": "only", "run": 1});
+    assert_eq!(page["claims"][0]["workflow"], expected);
+    call(&place, "leave", json!({"session": page["session"]})).await.ok();
+
+    let (say, said) = tokio::sync::oneshot::channel();
+    let say = std::sync::Mutex::new(Some(say));
+    let mut jobs = Registry::new();
+    jobs.job("work", move |context: Context, _: Value| {
+        let of = context.workflow().map(|of| format!("{} {} {}", of.id, of.definition, of.step_key));
+        let say = say.lock().ok().and_then(|mut say| say.take());
+        async move {
+            say.into_iter().for_each(|say| drop(say.send(of)));
+            Ok(())
+        }
+    });
+    let url = place.listen().await;
+    let remote = Remote::new(&url, None).expect("an address");
+    let runner = Runner::start(remote, jobs, RunnerConfig::default()).await.expect("a worker");
+    assert_eq!(said.await.expect("the job ran"), Some(format!("{id} told only")));
+    runner.stop(Duration::from_secs(5)).await;
+    place.close().await;
+}

@@ -176,16 +176,25 @@ impl Browse {
         })
     }
 
-    /// Workflows that are being done and of which nothing has happened since.
+    /// Workflows that are being done and of which nothing has happened since, neither to their steps and items nor below them; one
+    /// that waits for a time that is still to come is not among them.
     pub fn quiet_workflows(&self, since: Timestamp, limit: usize) -> Result<Vec<WorkflowId>> {
+        let moved = |step: &str| {
+            format!("({step}.created_at >= $1 or {step}.started_at >= $1 or {step}.completed_at >= $1)")
+        };
         let text = format!(
             "select id from workflows w where state in ('running', 'paused') and coalesce(started_at, created_at) < $1
+                and not (state = 'running' and coalesce(wake_at, 0) > $2)
                 and not exists (select 1 from steps s where s.workflow_id = w.id and s.block_id is null
-                     and (s.created_at >= $1 or s.started_at >= $1 or s.completed_at >= $1))
+                     and ({} or exists (select 1 from steps i where i.block_id = s.child_block_id and {})
+                             or exists (select 1 from workflows b where b.parent_step_id = s.id
+                                           and b.state in ('pending', 'running', 'paused'))))
               order by id limit {}",
+            moved("s"),
+            moved("i"),
             limit.clamp(1, limits::PAGE_ROWS_MAX)
         );
-        self.sql().rows(&text, params![since], |row| Ok(WorkflowId::from_bytes(row.get(0)?)))
+        self.sql().rows(&text, params![since, since], |row| Ok(WorkflowId::from_bytes(row.get(0)?)))
     }
 }
 

@@ -33,7 +33,7 @@ const WRONG: [(&str, &str, &str); 7] = [
         "I23",
         "it is over, and a step of it is not",
         "select distinct w.id from workflows w join steps s on s.workflow_id = w.id
-          where w.state in ('succeeded', 'cancelled') and {live}",
+          where w.state in ('succeeded', 'cancelled') and s.block_id is null and {live}",
     ),
     (
         "I23",

@@ -191,3 +191,74 @@ steps:
     assert_eq!(stage.flow(id), "succeeded: all C, one C, end C");
     assert_eq!(stage.workflow(id).output.as_deref(), Some("7"));
 }
+
+/// Found in review: the block of a fan-out counted as ended with its first failed item, so no further item was made.
+#[tokio::test]
+async fn items_are_made_whatever_became_of_those_before_them() {
+    let mut stage = Stage::new().await;
+    stage.define(&each("    max_parallel: 2\n    success: best_effort", "hold")).await;
+    let id = stage.start("each", json!({"items": [1, 2, 3, 4, 5]})).await;
+    stage.settle().await;
+    let block = stage.step(stage.step_of(id, "all")).step.child_block.unwrap();
+    for _ in 0..5 {
+        let items = stage.browse().items(block, None, 100).unwrap();
+        let step = items.iter().find(|r| r.step.state == State::Running).unwrap().step.clone();
+        let outcome = match step.in_workflow.unwrap().item {
+            Some(0 | 3) => Outcome::Fail { failure: Default::default(), notify: true },
+            _ => Outcome::Complete { response: None },
+        };
+        stage.report(stage.session.id, step.id, step.attempt, outcome).await;
+        stage.settle().await;
+    }
+    assert_eq!(stage.flow(id), "succeeded: all C, end C");
+    assert_eq!(stage.browse().items(block, None, 100).unwrap().len(), 5);
+}
+
+/// Found in review: a million items were one turn.
+#[tokio::test]
+async fn a_turn_makes_one_page_of_items() {
+    let mut stage = Stage::new().await;
+    let yaml = "
+workflow: pages
+version: 1.0.0
+steps:
+  - { key: all, action: hold, each: \"input.n\", gather: counts }
+";
+    stage.define(yaml).await;
+    let id = stage.start("pages", json!({"n": 3_500})).await;
+    let block = stage.step(stage.step_of(id, "all")).step.child_block.unwrap();
+    let to_come = |stage: &Stage| stage.browse().block(block).unwrap().unwrap().to_come;
+    for left in [2_500, 1_500, 500, 0] {
+        assert_eq!(to_come(&stage), left);
+        stage.decide(rules::settle::Mode::FixedPoint).await;
+    }
+    stage.operate_workflow(id, engine::WorkflowVerb::Cancel).await.unwrap();
+    for _ in 0..6 {
+        stage.decide(rules::settle::Mode::FixedPoint).await;
+    }
+    assert!(stage.flow(id).starts_with("cancelled: all X"), "{}", stage.flow(id));
+}
+
+/// Found in review: the step that was to be done again was a ready step for any worker, and began before its time.
+#[tokio::test]
+async fn a_fan_out_that_waits_to_be_done_again_is_nobodys_work() {
+    let mut stage = Stage::new().await;
+    let more = "    retry: { attempts: 3, delay: 30s, scope: all }";
+    stage.define(&each(more, "fail")).await;
+    let id = stage.start("each", json!({"items": [1, 2]})).await;
+    stage.settle().await;
+    stage.operate_workflow(id, engine::WorkflowVerb::Pause).await.unwrap();
+    stage.crash().await;
+    stage.advance(std::time::Duration::from_secs(60)).await;
+    stage.settle().await;
+    assert_eq!(stage.flow(id), "paused: all U, all P");
+    stage.operate_workflow(id, engine::WorkflowVerb::Resume).await.unwrap();
+    stage.settle().await;
+    stage.advance(std::time::Duration::from_secs(1)).await;
+    stage.settle().await;
+    assert_eq!(stage.flow(id), "running: all U, all U, all P");
+    let filter = store::Filter { action: Some("fail".into()), limit: 100, ..Default::default() };
+    let items = stage.browse().steps(&filter).unwrap();
+    assert_eq!(items.len(), 4, "two runs of two items");
+    assert!(items.iter().all(|row| row.step.attempt == 1), "each item is tried once a run");
+}

@@ -153,3 +153,60 @@ async fn a_step_that_a_person_ends_counts() {
     let refused = stage.operate(stage.step_of(id, "a"), None).await.unwrap_err();
     assert!(refused.contains("workflow"), "{refused}");
 }
+
+/// Found in review: an end that was decided while the workflow was paused was forgotten.
+#[tokio::test]
+async fn a_workflow_that_ends_early_while_it_is_paused_ends() {
+    let mut stage = Stage::new().await;
+    let yaml = "
+workflow: stop
+version: 1.0.0
+steps:
+  - key: check
+    action: hold
+    terminate_when: { if: \"!outputs.check.ok\", state: failed, reason: not valid }
+  - { key: charge, action: ok }
+";
+    let id = stage.run(yaml, json!({})).await;
+    stage.operate_workflow(id, V::Pause).await.unwrap();
+    let response = Some("{\"ok\":false}".into());
+    stage.report(stage.session.id, stage.step_of(id, "check"), 1, Outcome::Complete { response }).await;
+    stage.settle().await;
+    assert_eq!(stage.flow(id), "failed: check C, charge K terminated_early");
+    assert_eq!(stage.workflow(id).message.as_deref(), Some("not valid"));
+}
+
+/// Found in review: a held step kept its place in the line of its message group, and everybody behind it waited.
+#[tokio::test]
+async fn a_held_workflow_holds_up_no_message_group() {
+    let mut stage = Stage::new().await;
+    let yaml = "
+workflow: lined
+version: 1.0.0
+steps:
+  - { key: a, action: hold, message_group: \"'g'\", mode: next_on_error, retry: { attempts: 3, delay: 1s } }
+  - { key: b, action: hold, after: [] }
+";
+    stage.define(yaml).await;
+    let id = stage.start("lined", json!({})).await;
+    stage.decide(rules::settle::Mode::FixedPoint).await;
+    stage.settle().await;
+    let running = |stage: &Stage| -> Vec<(model::StepId, u32)> {
+        let filter = store::Filter { states: vec![State::Running], ascending: true, limit: 10, ..Default::default() };
+        let rows = stage.browse().steps(&filter).unwrap();
+        rows.iter().filter(|r| r.step.member.is_some()).map(|r| (r.step.id, r.step.attempt)).collect()
+    };
+    let (step, attempt) = running(&stage)[0];
+    stage.report(stage.session.id, step, attempt, Outcome::Retry { after: None, failure: None }).await;
+    stage.operate_workflow(id, V::Pause).await.unwrap();
+    let other = json!([{"action": "ok", "message_group": "g", "mode": "next_on_error"}]);
+    let behind = stage.create(other).await[0];
+    stage.advance(Duration::from_secs(2)).await;
+    stage.settle().await;
+    let (step, attempt) = running(&stage)[0];
+    stage.report(stage.session.id, step, attempt, Outcome::Complete { response: None }).await;
+    stage.decide(rules::settle::Mode::FixedPoint).await;
+    stage.settle().await;
+    assert_eq!(stage.step(behind).step.state, State::Completed);
+    assert_eq!(stage.flow(id), "paused: a C, b R");
+}

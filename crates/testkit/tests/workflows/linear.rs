@@ -166,3 +166,30 @@ steps:
     assert_eq!(decisions.len(), 2);
     assert_eq!((decisions[0].kind, &*decisions[0].result), ("when", "false"));
 }
+
+#[tokio::test]
+async fn whoever_runs_a_step_is_told_what_it_is_done_for() {
+    let mut stage = Stage::new().await;
+    let yaml = "
+workflow: told
+version: 1.2.0
+steps:
+  - { key: all, action: hold, each: \"input.items\" }
+";
+    stage.define(yaml).await;
+    let id = stage.start("told", json!({"items": [7, 8]})).await;
+    stage.create(json!([{"action": "hold"}])).await;
+    stage.decide(rules::settle::Mode::FixedPoint).await;
+    let mut told: Vec<String> = Vec::new();
+    for claim in stage.handed() {
+        told.push(match claim.workflow.as_deref() {
+            Some(of) => {
+                assert_eq!(of.id, id);
+                format!("{} {} {} {} {:?}", of.definition, of.version, of.step_key, of.run, of.item)
+            }
+            None => "nothing".into(),
+        });
+    }
+    told.sort();
+    assert_eq!(told, ["nothing", "told 1.2.0 all 1 Some(0)", "told 1.2.0 all 1 Some(1)"]);
+}

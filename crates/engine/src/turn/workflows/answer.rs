@@ -14,8 +14,8 @@ impl Node {
         let (Outcome::Complete { response } | Outcome::Children { response, .. }) = &report.outcome else {
             return Ok(());
         };
-        let Some(entry) = self.entry(part.workflow)? else { return Ok(()) };
-        let shape = entry.plan.steps[part.def as usize].produces.as_ref();
+        let Some((plan, _)) = self.plan_of(part.workflow)? else { return Ok(()) };
+        let shape = plan.steps[part.def as usize].produces.as_ref();
         let complaint = shape.and_then(|shape| {
             let text = response.as_deref().unwrap_or("null");
             match serde_json::from_str(text) {
@@ -23,7 +23,6 @@ impl Node {
                 Err(problem) => Some(format!("it is not JSON: {problem}")),
             }
         });
-        self.workflows.put(entry);
         if let Some(complaint) = complaint {
             let message = format!("the answer is not what the step produces: {complaint}");
             report.outcome = Outcome::Fail { failure: Failure { message, trace: None }, notify: true };

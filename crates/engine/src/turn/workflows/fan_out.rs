@@ -3,6 +3,7 @@
 use super::super::node::{Node, Turn};
 use super::{Entry, Live, load};
 use crate::EngineError;
+use model::ITEMS_ACTION;
 use model::definition::{ActionDef, Gather, Work};
 use model::{
     BlockId, Detail, Effect, Event, Move, NewStep, Reason, State, Step, StepId, StepKind, Success, Timestamp,
@@ -13,6 +14,9 @@ use rules::workflow::{self, Data, Items, Plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Result, StoreError};
+
+/// Fan-outs that make items in one turn.
+const FILLED_PER_TURN: usize = 50;
 
 /// The children of a step that has one for each item, or just one that stands in a line.
 pub struct Fan {
@@ -36,6 +40,9 @@ impl Fan {
         self.items.is_none() || how(plan, def) != Gather::Counts
     }
     pub fn keep(&mut self, item: u32, answer: Arc<str>) {
+        if self.answers.contains_key(&item) {
+            return;
+        }
         self.bytes += answer.len();
         // What is too much for one answer is not kept: all that is told of it is that.
         if self.bytes <= limits::PAYLOAD_BYTES_MAX {
@@ -125,7 +132,12 @@ impl Node {
         let block = BlockId::from_bytes(self.ids.row(now));
         let text = items.as_ref().map_or("{}".into(), Items::text);
         let arguments = serde_json::value::RawValue::from_string(text).ok();
-        let new = NewStep { child_block_id: Some(block), arguments, ..self.own_step(entry, def) };
+        let new = NewStep {
+            action: ITEMS_ACTION.into(),
+            child_block_id: Some(block),
+            arguments,
+            ..self.own_step(entry, def)
+        };
         let mut rows = self.sound_plan(turn, new, now)?;
         let each = action(&plan, def).and_then(|action| action.each.as_ref());
         for made in &mut rows.blocks {
@@ -178,9 +190,14 @@ impl Node {
 
     /// Make the items there is room for, a page of each fan-out.
     pub(in super::super) fn fill(&mut self, turn: &mut Turn, now: Timestamp) -> Result<bool> {
-        let filling = std::mem::take(&mut self.workflows.filling);
-        let any = !filling.is_empty();
-        for id in filling {
+        let mut any = false;
+        for id in std::mem::take(&mut self.workflows.filling) {
+            // A page of each, and only so many of them: a turn must be stored while its leases last.
+            if self.workflows.filled.len() >= FILLED_PER_TURN || !self.workflows.filled.insert(id) {
+                self.workflows.fill_next.insert(id);
+                continue;
+            }
+            any = true;
             self.fill_one(turn, id, now)?;
         }
         Ok(any)
@@ -191,7 +208,9 @@ impl Node {
             return Ok(());
         }
         let step = self.board.step(id).expect("it was just brought").clone();
-        let (Some(part), Some(block)) = (step.in_workflow, step.child_block) else { return Ok(()) };
+        let (Some(part), Some(block), true) = (step.in_workflow, step.child_block, step.parked) else {
+            return Ok(());
+        };
         let Some(summary) = self.block_or_load(block)? else { return Ok(()) };
         if step.state.is_terminal() || summary.to_come == 0 {
             return Ok(());
@@ -204,7 +223,7 @@ impl Node {
             let page = summary.to_come.min(room).min(limits::ITEMS_PAGE as u32);
             self.make_items(turn, &entry, part.def, (block, summary.to_come, page), now)?;
             if page > 0 && page < summary.to_come && page < room {
-                self.workflows.filling.insert(id);
+                self.workflows.fill_next.insert(id);
             }
         }
         self.workflows.put(entry);

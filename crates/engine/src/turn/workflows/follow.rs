@@ -2,6 +2,7 @@
 
 use super::super::node::{Node, Turn};
 use super::fan_out::Parent;
+use super::load::Whose;
 use super::{Entry, Live};
 use model::definition::{Retry, RetryScope, Work};
 use model::{
@@ -25,6 +26,10 @@ impl Node {
             any = true;
             let Some(step) = self.board.step(id).cloned() else { continue };
             let Some(part) = step.in_workflow else { continue };
+            // Whoever decides about it is told by the block.
+            if !matches!(self.plan_of(part.workflow)?, Some((_, Whose::Mine))) {
+                continue;
+            }
             let Some(entry) = self.entry(part.workflow)? else { continue };
             match part.item {
                 Some(item) => self.one_item_ended(entry, part, item, &step)?,
@@ -35,11 +40,14 @@ impl Node {
     }
 
     fn one_item_ended(&mut self, mut entry: Entry, part: InWorkflow, item: u32, step: &Step) -> Result<()> {
+        let run = step.in_workflow.map(|part| part.run);
         let answer = match step.state {
             State::Completed => self.answer_of(step)?,
             _ => None,
         };
-        self.item_ended(&mut entry, part.def, item, answer);
+        if entry.live.get(&part.def).is_some_and(|live| Some(live.run) == run) {
+            self.item_ended(&mut entry, part.def, item, answer);
+        }
         self.workflows.put(entry);
         Ok(())
     }
@@ -160,7 +168,7 @@ impl Node {
             }
             Then::End { state, message } => {
                 let next = entry.progress.pass(&plan.graph, def, Passed::On);
-                if !entry.is_going_on() {
+                if !entry.is_going_on() && entry.workflow.state != WorkflowState::Paused {
                     return Ok(next);
                 }
                 self.end_early(entry, state, message, def, now);

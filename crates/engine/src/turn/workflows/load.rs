@@ -3,13 +3,20 @@
 use super::super::node::Node;
 use super::{Entry, Fan, Live};
 use model::definition::Work;
-use model::{State, Step, Timestamp, WorkflowId};
+use model::{ForWorkflow, Pinned, State, Step, StepId, Timestamp, WorkflowId, limits};
 use rules::workflow::progress::Progress;
 use rules::workflow::{self, Answers, Data, End, Items, Plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::workflows as record;
 use store::{Result, StoreError};
+
+/// Who decides about a workflow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Mine,
+    Another,
+}
 
 impl Node {
     /// A workflow in hand, read if it was not. Whoever takes it puts it back.
@@ -19,15 +26,7 @@ impl Node {
             return Ok(Some(entry));
         }
         let Some(workflow) = record::workflow(self.store.reader(), id)? else { return Ok(None) };
-        let pinned = workflow.definition.clone();
-        let missing = || StoreError::Lost { what: format!("definition {} {}", pinned.key, pinned.version) };
-        let plan = match self.workflows.plans.get(&pinned.hash) {
-            Some(plan) => plan.clone(),
-            None => {
-                let found = record::find(self.store.reader(), &pinned.key, Some(&pinned.version))?;
-                self.compile(&found.ok_or_else(missing)?)?
-            }
-        };
+        let plan = self.plan_pinned(&workflow.definition)?;
         let (progress, _) = Progress::start(&plan.graph);
         let mut entry = Entry {
             answers: Answers::of(workflow.input.clone()),
@@ -43,6 +42,49 @@ impl Node {
         };
         self.trace(&mut entry)?;
         Ok(Some(entry))
+    }
+
+    /// The definition that a workflow runs, and whether it is decided here.
+    pub(super) fn plan_of(&mut self, id: WorkflowId) -> Result<Option<(Arc<Plan>, Whose)>> {
+        if let Some(entry) = self.workflows.entries.get(&id) {
+            return Ok(Some((entry.plan.clone(), Whose::Mine)));
+        }
+        if let Some(plan) = self.workflows.elsewhere.get(&id) {
+            return Ok(Some((plan.clone(), Whose::Another)));
+        }
+        let Some(workflow) = record::workflow(self.store.reader(), id)? else { return Ok(None) };
+        let plan = self.plan_pinned(&workflow.definition)?;
+        if self.owns(&workflow.dispatch_group) {
+            return Ok(Some((plan, Whose::Mine)));
+        }
+        if self.workflows.elsewhere.len() >= limits::CACHED_WORKFLOWS_MAX {
+            self.workflows.elsewhere.clear();
+        }
+        self.workflows.elsewhere.insert(id, plan.clone());
+        Ok(Some((plan, Whose::Another)))
+    }
+
+    fn plan_pinned(&mut self, pinned: &Pinned) -> Result<Arc<Plan>> {
+        if let Some(plan) = self.workflows.plans.get(&pinned.hash) {
+            return Ok(plan.clone());
+        }
+        let missing = || StoreError::Lost { what: format!("definition {} {}", pinned.key, pinned.version) };
+        let found = record::find(self.store.reader(), &pinned.key, Some(&pinned.version))?;
+        self.compile(&found.ok_or_else(missing)?)
+    }
+
+    /// What whoever runs a step is told of its workflow.
+    pub(in super::super) fn workflow_of(&mut self, step: StepId) -> Result<Option<Arc<ForWorkflow>>> {
+        let Some(part) = self.board.step(step).and_then(|step| step.in_workflow) else { return Ok(None) };
+        let Some((plan, _)) = self.plan_of(part.workflow)? else { return Ok(None) };
+        Ok(Some(Arc::new(ForWorkflow {
+            id: part.workflow,
+            definition: plan.pinned.key.clone(),
+            version: plan.pinned.version.clone(),
+            step_key: plan.name(part.def),
+            run: part.run,
+            item: part.item,
+        })))
     }
 
     /// How far it is follows from the rows of its steps.
@@ -73,21 +115,20 @@ impl Node {
         Ok(())
     }
 
-    fn live(&mut self, plan: &Arc<Plan>, id: model::StepId, def: u32, run: u32) -> Result<Live> {
+    fn live(&mut self, plan: &Arc<Plan>, id: StepId, def: u32, run: u32) -> Result<Live> {
         let missing = || StoreError::Lost { what: format!("step {id}") };
         let step = match self.board.step(id) {
             Some(step) => step.clone(),
             None => self.store.step(id)?.ok_or_else(missing)?,
         };
         let deadline = deadline(plan, def, step.created_at);
-        let is_late = |work: &Work| matches!(work, Work::Wait(_)) || step.child_block.is_some();
-        let goes_on_at =
-            step.wake_at.filter(|_| step.state == State::Pending && is_late(&plan.def(def).work));
+        let fan = self.fan(plan, def, &step)?;
+        let goes_on = matches!(plan.def(def).work, Work::Wait(_)) || fan.is_some();
+        let goes_on_at = step.wake_at.filter(|_| step.state == State::Pending && goes_on);
         let below = match &plan.def(def).work {
             Work::Workflow(_) => record::below(self.store.reader(), id)?,
             _ => None,
         };
-        let fan = self.fan(plan, def, &step)?;
         Ok(Live { step: id, run, deadline, goes_on_at, fan, below })
     }
 

@@ -120,6 +120,9 @@ impl Node {
         let plan = self.plan_for(&sub.workflow, sub.version.as_deref(), now)?;
         let complaint = match &plan {
             None => Some(format!("there is no definition `{named}`")),
+            Some(plan) if plan.definition.concurrency.is_some() => {
+                Some(format!("`{named}` has a concurrency key, which a workflow inside another cannot have"))
+            }
             Some(_) if depth > limits::WORKFLOW_NESTING_MAX => Some(format!(
                 "workflows would be nested more than {} levels deep",
                 limits::WORKFLOW_NESTING_MAX

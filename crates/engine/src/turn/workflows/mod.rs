@@ -91,8 +91,12 @@ pub struct Workflows {
     entries: IdMap<WorkflowId, Entry>,
     timers: Timers<WorkflowId>,
     waiting: Waiting,
-    /// Fan-outs that have items to make.
+    /// Fan-outs that have items to make, those that made some in this turn, and those that go on in the next.
     filling: BTreeSet<StepId>,
+    filled: BTreeSet<StepId>,
+    fill_next: BTreeSet<StepId>,
+    /// The definitions of workflows that other nodes decide about, and of which a step stands in a line here.
+    elsewhere: HashMap<WorkflowId, Arc<Plan>>,
     /// The last number of an event in each group.
     numbers: BTreeMap<DispatchGroup, u64>,
     events: Vec<WorkflowEvent>,
@@ -110,6 +114,11 @@ impl Workflows {
         let plans = std::mem::take(&mut self.plans);
         *self = Workflows { plans, numbers: last_events, ..Workflows::default() };
     }
+    /// The next turn begins.
+    pub fn begin_turn(&mut self) {
+        self.filled.clear();
+        self.filling.append(&mut self.fill_next);
+    }
     /// There may be newer versions.
     pub fn look_again(&mut self) {
         self.newest.clear();
@@ -123,6 +132,7 @@ impl Workflows {
                 self.entries.remove(&id);
             }
         }
+        self.waiting.trim(durable);
         if self.entries.len() <= limits::CACHED_WORKFLOWS_MAX {
             return;
         }
@@ -134,7 +144,8 @@ impl Workflows {
     }
     /// When something is to be done although nothing arrives.
     pub fn next_at(&self) -> Option<Timestamp> {
-        let waits = !self.filling.is_empty() || !self.waiting.arrived.is_empty();
+        let waits =
+            !self.filling.is_empty() || !self.fill_next.is_empty() || !self.waiting.arrived.is_empty();
         let filling = waits.then_some(Timestamp(0));
         [self.timers.next_at(), filling].into_iter().flatten().min()
     }

@@ -2,7 +2,7 @@
 
 use super::super::keep::openings;
 use super::super::node::{Node, Turn};
-use super::{Changed, Entry};
+use super::{Changed, Entry, Live};
 use model::{BlockId, Event, Move, Reason, State, Step, StepId, Timestamp, WorkflowId, WorkflowState};
 use rules::workflow::{Todo, machine};
 use store::{Result, StoreError};
@@ -90,9 +90,12 @@ impl Node {
 
     /// Nothing of it starts, and what runs goes on.
     fn hold_all(&mut self, entry: &Entry) -> Result<()> {
-        let live = entry.live.values();
+        let live = entry.live.iter();
+        // What stands in a line is under way there: held, it would hold up everybody behind it.
+        let in_line = |def: &u32| entry.plan.is_in_line(*def);
+        let block = |def: &u32, live: &Live| live.fan.as_ref().map(|fan| fan.block).filter(|_| !in_line(def));
         let live: Vec<(StepId, Option<BlockId>, Option<Timestamp>)> =
-            live.map(|live| (live.step, live.fan.as_ref().map(|fan| fan.block), live.goes_on_at)).collect();
+            live.map(|(def, live)| (live.step, block(def, live), live.goes_on_at)).collect();
         for (step, block, goes_on_at) in live {
             block.map_or(Ok(()), |block| self.hold_block(block, true))?;
             self.hold_step(step, goes_on_at.unwrap_or(NEVER))?;

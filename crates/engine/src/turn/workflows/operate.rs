@@ -56,7 +56,7 @@ impl Node {
 
     /// The dispatch group of a workflow, if another node decides about it.
     fn foreign_workflow(&mut self, id: WorkflowId) -> Result<Option<model::DispatchGroup>> {
-        if self.owns_all() || self.workflows.entries.contains_key(&id) {
+        if self.owns_all() {
             return Ok(None);
         }
         let workflow = record::workflow(self.store.reader(), id)?;
@@ -135,8 +135,8 @@ impl Node {
         for id in below {
             let Some(entry) = self.entry(id)? else { continue };
             match machine::next(entry.workflow.state, operation.verb.leads_to()) {
-                Ok(()) if allowed(&entry, operation).is_ok() => {
-                    let operation = WorkflowOperation { workflow: id, ..operation.clone() };
+                Ok(()) if fits(operation.verb, entry.workflow.state) => {
+                    let operation = WorkflowOperation { workflow: id, expected: None, ..operation.clone() };
                     self.carry_out_verb(turn, entry, &operation, now)?;
                 }
                 _ => self.workflows.put(entry),
@@ -152,13 +152,16 @@ fn allowed(entry: &Entry, operation: &WorkflowOperation) -> std::result::Result<
     if operation.expected.is_some_and(|expected| expected != workflow.version) {
         return Err(EngineError::WorkflowChanged { workflow: workflow.id, version: workflow.version });
     }
-    let fits = match operation.verb {
-        WorkflowVerb::Pause => workflow.state == WorkflowState::Running,
-        WorkflowVerb::Resume => workflow.state == WorkflowState::Paused,
-        WorkflowVerb::Cancel => machine::next(workflow.state, WorkflowState::Cancelled).is_ok(),
-    };
-    match fits {
+    match fits(operation.verb, workflow.state) {
         true => Ok(()),
         false => Err(refuse(format!("it is {}, so it cannot be {}", workflow.state, operation.verb.done()))),
+    }
+}
+
+fn fits(verb: WorkflowVerb, state: WorkflowState) -> bool {
+    match verb {
+        WorkflowVerb::Pause => state == WorkflowState::Running,
+        WorkflowVerb::Resume => state == WorkflowState::Paused,
+        WorkflowVerb::Cancel => machine::next(state, WorkflowState::Cancelled).is_ok(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::node::Node;
 use super::Entry;
-use model::{Detail, Event, Move, StepId, Timestamp, WorkflowState};
+use model::{Detail, Event, Move, StepId, Timestamp, WorkflowId, WorkflowState};
 use std::time::Duration;
 use store::Result;
 use store::workflows as record;
@@ -19,6 +19,10 @@ impl Node {
             .read_ahead(now, |from, until, limit| record::due(store.reader(), lease, from, until, limit))?;
         for _ in 0..DUE_PER_TURN {
             let Some((_, id)) = self.workflows.timers.pop_due(now) else { return Ok(()) };
+            // It may have ended long before: then it is not worth a reading of its steps.
+            if !self.workflows.entries.contains_key(&id) && !self.is_due_on_disk(id, now)? {
+                continue;
+            }
             let Some(entry) = self.entry(id)? else { continue };
             match entry.workflow.wake_at.is_some_and(|at| at <= now) && entry.is_going_on() {
                 true => self.due(entry, now)?,
@@ -27,6 +31,11 @@ impl Node {
         }
         self.again();
         Ok(())
+    }
+
+    fn is_due_on_disk(&self, id: WorkflowId, now: Timestamp) -> Result<bool> {
+        let row = record::workflow(self.store.reader(), id)?;
+        Ok(row.is_some_and(|row| row.state.is_going_on() && row.wake_at.is_some_and(|at| at <= now)))
     }
 
     fn due(&mut self, mut entry: Entry, now: Timestamp) -> Result<()> {

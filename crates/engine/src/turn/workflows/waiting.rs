@@ -1,6 +1,7 @@
 //! Workflows of which only so many with one key are done at once: the others wait for their turn, oldest first.
 //!
-//! Why    all workflows of a key are decided in one dispatch group, so whoever decides there counts them alone.
+//! Why    all workflows of a key are decided in one dispatch group, so whoever decides there counts them alone. What is known of a key is
+//!        kept until the last of its ends is durable: until then the disk still says that it is being done.
 
 use super::super::node::{Node, Turn};
 use super::Entry;
@@ -10,6 +11,9 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use store::Result;
 use store::workflows as record;
 
+/// Workflows that one turn begins because their turn has come; the others are begun in the next.
+const BEGUN_PER_TURN: usize = 500;
+
 #[derive(Default)]
 struct Key {
     live: HashSet<WorkflowId>,
@@ -18,25 +22,42 @@ struct Key {
     /// More of them are on disk, or will be once this turn is.
     more: bool,
     spilled_in: u64,
+    /// The last turn in which one of it ended.
+    turn: u64,
 }
 
 #[derive(Default)]
 pub struct Waiting {
     keys: HashMap<Name, Key>,
+    /// Keys of which nothing was left, by the turn that left it so.
+    idle: VecDeque<(u64, Name)>,
     /// On record, and to be begun if they may.
     pub arrived: VecDeque<WorkflowId>,
+}
+
+impl Waiting {
+    /// What is on disk need not be known.
+    pub fn trim(&mut self, durable: u64) {
+        while let Some((turn, name)) = self.idle.front().cloned().filter(|(turn, _)| *turn <= durable) {
+            self.idle.pop_front();
+            let idle =
+                |key: &Key| key.turn == turn && key.live.is_empty() && key.queue.is_empty() && !key.more;
+            if self.keys.get(&name).is_some_and(idle) {
+                self.keys.remove(&name);
+            }
+        }
+    }
 }
 
 impl Node {
     fn key(&mut self, name: &Name) -> Result<&mut Key> {
         if !self.workflows.waiting.keys.contains_key(name) {
             let (live, waiting) = record::of_key(self.store.reader(), name, limits::WAITING_WORKFLOWS_MAX)?;
-            let more = waiting.len() >= limits::WAITING_WORKFLOWS_MAX;
             let key = Key {
                 live: live.into_iter().collect(),
+                more: waiting.len() >= limits::WAITING_WORKFLOWS_MAX,
                 queue: waiting.into_iter().collect(),
-                more,
-                spilled_in: 0,
+                ..Key::default()
             };
             self.workflows.waiting.keys.insert(name.clone(), key);
         }
@@ -49,8 +70,11 @@ impl Node {
             return Ok(true);
         };
         let key = self.key(name)?;
-        let first = !key.more && key.queue.iter().next().is_none_or(|first| *first >= workflow.id);
-        if key.live.len() >= most.limit as usize || !first {
+        let is_first = match key.queue.first() {
+            Some(first) => *first >= workflow.id,
+            None => !key.more,
+        };
+        if key.live.len() >= most.limit as usize || !is_first {
             return Ok(false);
         }
         key.queue.remove(&workflow.id);
@@ -62,6 +86,9 @@ impl Node {
         let number = self.turn_number;
         let name = workflow.concurrency_key.as_ref();
         let Some(key) = name.and_then(|name| self.workflows.waiting.keys.get_mut(name)) else { return };
+        if key.queue.contains(&workflow.id) {
+            return;
+        }
         match key.queue.len() < limits::WAITING_WORKFLOWS_MAX && !key.more {
             true => drop(key.queue.insert(workflow.id)),
             false => (key.more, key.spilled_in) = (true, number),
@@ -71,43 +98,52 @@ impl Node {
     /// One of a key is over: the next may begin.
     pub(super) fn next_of_key(&mut self, entry: &Entry) -> Result<()> {
         let Some(name) = entry.workflow.concurrency_key.clone() else { return Ok(()) };
+        let (id, number) = (entry.workflow.id, self.turn_number);
+        let key = self.key(&name)?;
+        key.live.remove(&id);
+        key.queue.remove(&id);
+        key.turn = number;
+        self.workflows.waiting.idle.push_back((number, name.clone()));
+        self.next_waits(&name, Some(id))
+    }
+
+    /// The first that waits for this key is looked at, and after it the next, as long as they may begin.
+    fn next_waits(&mut self, name: &Name, but: Option<WorkflowId>) -> Result<()> {
         let durable = self.durable;
-        let key = self.key(&name)?;
-        key.live.remove(&entry.workflow.id);
-        key.queue.remove(&entry.workflow.id);
-        let (more, spilled_in) = (key.queue.is_empty() && key.more, key.spilled_in);
-        if more {
-            let (_, waiting) = record::of_key(self.store.reader(), &name, limits::WAITING_WORKFLOWS_MAX)?;
+        let key = self.key(name)?;
+        if key.queue.is_empty() && key.more {
+            let spilled_in = key.spilled_in;
+            let (_, waiting) = record::of_key(self.store.reader(), name, limits::WAITING_WORKFLOWS_MAX)?;
             let full = waiting.len() >= limits::WAITING_WORKFLOWS_MAX;
-            let key = self.key(&name)?;
+            let key = self.key(name)?;
             key.more = full || spilled_in > durable;
-            key.queue.extend(waiting.into_iter().filter(|id| *id != entry.workflow.id));
+            let live = std::mem::take(&mut key.live);
+            key.queue.extend(waiting.into_iter().filter(|id| Some(*id) != but && !live.contains(id)));
+            key.live = live;
         }
-        let key = self.key(&name)?;
-        let first = key.queue.first().copied();
-        let idle = key.live.is_empty() && key.queue.is_empty() && !key.more;
-        if idle {
-            self.workflows.waiting.keys.remove(&name);
-        }
+        let first = self.key(name)?.queue.first().copied();
         self.workflows.waiting.arrived.extend(first);
         Ok(())
     }
 
     /// Begin what is on record and may begin.
     pub(super) fn begin_arrived(&mut self, turn: &mut Turn, now: Timestamp) -> Result<bool> {
-        let arrived = std::mem::take(&mut self.workflows.waiting.arrived);
-        let any = !arrived.is_empty();
-        for id in arrived {
+        let mut any = false;
+        for _ in 0..BEGUN_PER_TURN {
+            let Some(id) = self.workflows.waiting.arrived.pop_front() else { break };
+            any = true;
             let Some(entry) = self.entry(id)? else { continue };
-            let pending = entry.workflow.state == WorkflowState::Pending;
             let (workflow, plan) = (entry.workflow.clone(), entry.plan.clone());
             self.workflows.put(entry);
-            if !pending {
+            let begins = workflow.state == WorkflowState::Pending && self.may_begin(&workflow, &plan)?;
+            if begins {
+                self.begin_pending(turn, id, now)?;
+            } else if workflow.state == WorkflowState::Pending {
+                self.wait_for_key(&workflow);
                 continue;
             }
-            match self.may_begin(&workflow, &plan)? {
-                true => self.begin_pending(turn, id, now)?,
-                false => self.wait_for_key(&workflow),
+            if let Some(name) = &workflow.concurrency_key {
+                self.next_waits(name, None)?;
             }
         }
         Ok(any)

@@ -115,6 +115,7 @@ pub fn claim(arguments: &str) -> Claim {
         place: None,
         look: None,
         message_group: None,
+        workflow: None,
     }
 }
 
