@@ -97,8 +97,9 @@ async fn a_step_in_flight_is_waited_for_and_a_parent_that_waits_is_not() {
         })
         .await;
     let made = place.create(r#"[{"action": "noop", "children": [{"action": "endless"}]}]"#).await;
-    place.until("/v1/drain", |drain| drain["in_flight"] == 1).await;
     place.until_state(&made[0], "running").await;
+    // The parent was in flight first; it is the child that is waited for.
+    place.until("/step-dispatcher/api", |figures| figures["global"]["child_running"] == 1).await;
     place.post("/v1/breaker", r#"{"off": true}"#).await.ok();
     let drain = place.until("/v1/drain", |drain| drain["in_flight"] == 1).await;
     assert_eq!(drain["safe"], false);
