@@ -4,19 +4,24 @@
 //! server wrote at each start of a job.
 
 mod acks;
+mod answer;
 mod cancel;
 mod cluster;
 mod crowd;
 mod database;
+mod diary;
 mod dice;
 mod effects;
+mod flows;
 mod phase;
 mod push;
 mod reckoning;
 mod round;
 mod server;
+mod start;
 mod verdict;
 mod work;
+mod workflows;
 
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
@@ -24,6 +29,7 @@ use clap::{Args, ValueEnum};
 use cluster::fault::{Kind, Means, required, told};
 pub use cluster::{faketime, soak};
 use dice::Dice;
+pub use dice::fresh_seed;
 use round::Round;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
-//! The chores of the repository: `cargo xtask test`, `tidy` and `crash`.
+//! The chores of the repository: `cargo xtask test`, `tidy`, `crash`, `soak`, `fuzz` and `coverage`.
 
+mod coverage;
 mod crash;
+mod fuzz;
 mod postgres;
 mod repo;
 mod shell;
@@ -23,6 +25,10 @@ enum Chore {
     Crash(crash::Options),
     /// Kill nodes of a cluster under load for minutes, and require the same.
     Soak(crash::soak::Options),
+    /// Feed what reads the text of users with bytes that nobody meant.
+    Fuzz(fuzz::Options),
+    /// Say which lines of the rules no test reaches, and refuse too many.
+    Coverage,
 }
 
 fn main() -> ExitCode {
@@ -31,6 +37,8 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(),
         Chore::Crash(options) => crash::run(&options),
         Chore::Soak(options) => crash::soak::run(&options),
+        Chore::Fuzz(options) => fuzz::run(&options),
+        Chore::Coverage => coverage::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,8 @@
 mod examples;
 mod install;
 
+pub use install::apt;
+
 use crate::crash::{Options, StoreKind};
 use crate::stopwatch::Stopwatch;
 use crate::{crash, postgres, repo, shell, tidy};

@@ -9,7 +9,7 @@ mod mask;
 mod purity;
 mod sizes;
 mod sleeps;
-mod source;
+pub mod source;
 mod sql;
 mod walk;
 

@@ -1,8 +1,9 @@
 //! The database of a round, asked through the command line.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
@@ -10,6 +11,9 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+/// The most that `list` tells at once, and how often it is asked for more.
+const PAGE: usize = 1_000;
+const PAGES_MAX: usize = 1_000;
 
 pub struct Database {
     binary: PathBuf,
@@ -24,6 +28,21 @@ pub struct Row {
     pub attempt: u64,
     pub lost_attempts: u64,
     pub late_reports: u64,
+    pub action: String,
+    pub step_key: Option<String>,
+    pub parent_step_id: Option<String>,
+    /// None where it belongs to no workflow.
+    pub workflow_id: Option<String>,
+    pub response: Option<Value>,
+}
+
+/// A workflow as `list --json` tells it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct WorkflowRow {
+    pub id: String,
+    pub state: String,
+    /// The step that started it.
+    pub parent_step_id: Option<String>,
 }
 
 impl Row {
@@ -56,16 +75,44 @@ impl Database {
     }
 
     async fn list(&self, which: &[&str]) -> Result<Vec<Row>> {
-        let output = self.ask(&[&["steps", "list", "--all", "--json"], which].concat()).await?;
-        ensure!(output.status.success(), "`steps list` failed: {}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).context("`steps list` did not answer with text")?;
-        rows(&text)
+        self.told(&[&["steps", "list", "--all", "--json"], which].concat()).await
+    }
+
+    /// Newest first, also those that steps of others started.
+    pub async fn workflows(&self) -> Result<Vec<WorkflowRow>> {
+        let mut found: Vec<WorkflowRow> = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let limit = PAGE.to_string();
+            let mut question = vec!["list", "--nested", "--json", "--limit", &limit];
+            if let Some(last) = found.last() {
+                question.extend(["--after", &last.id]);
+            }
+            let page: Vec<WorkflowRow> = self.told(&question).await?;
+            let is_last = page.len() < PAGE;
+            found.extend(page);
+            if is_last {
+                return Ok(found);
+            }
+        }
+        bail!("there are more than {} workflows", PAGE * PAGES_MAX)
+    }
+
+    /// Some of the workflows that are not over, if there are any.
+    pub async fn live_workflows(&self) -> Result<Vec<WorkflowRow>> {
+        self.told(&["list", "--nested", "--json", "--state", "pending,running,paused"]).await
     }
 
     pub async fn nodes(&self) -> Result<Vec<NodeRow>> {
-        let output = self.ask(&["nodes", "--json"]).await?;
-        ensure!(output.status.success(), "`nodes` failed: {}", String::from_utf8_lossy(&output.stderr));
-        rows(&String::from_utf8(output.stdout).context("`nodes` did not answer with text")?)
+        self.told(&["nodes", "--json"]).await
+    }
+
+    /// What it answers in lines of JSON.
+    async fn told<T: DeserializeOwned>(&self, question: &[&str]) -> Result<Vec<T>> {
+        let output = self.ask(question).await?;
+        let line = question.join(" ");
+        ensure!(output.status.success(), "`{line}` failed: {}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout);
+        rows(&text.with_context(|| format!("`{line}` did not answer with text"))?)
     }
 
     /// Every invariant of the engine, as it checks them itself.
@@ -106,8 +153,7 @@ mod tests {
 
     #[test]
     fn a_line_is_a_step() {
-        let text =
-            r#"{"id":"a","state":"timed_out","attempt":2,"lost_attempts":1,"late_reports":0,"label":null}"#;
+        let text = r#"{"id":"a","state":"timed_out","attempt":2,"lost_attempts":1,"late_reports":0,"action":"noop","label":null}"#;
         let rows: Vec<Row> = rows(text).unwrap();
         assert!(rows[0].is_terminal() && rows[0].attempt == 2 && rows[0].lost_attempts == 1);
     }

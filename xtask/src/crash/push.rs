@@ -1,6 +1,7 @@
 //! A client that creates steps at a steady pace for as long as a server is up.
 
 use super::acks::AckLog;
+use super::answer::binding;
 use super::dice::Dice;
 use super::phase::{Line, http_client};
 use super::work;
@@ -73,13 +74,8 @@ impl Pusher {
         address: &str,
         order: &work::Order,
     ) -> Result<Option<Vec<String>>> {
-        let sent = client.post(format!("{address}/v1/steps")).json(&order.body).send().await;
-        let Ok(response) = sent else { return Ok(None) };
-        let status = response.status();
-        let Ok(text) = response.text().await else { return Ok(None) };
-        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            return Ok(None);
-        }
+        let request = client.post(format!("{address}/v1/steps")).json(&order.body);
+        let Some((status, text)) = binding(request).await else { return Ok(None) };
         ensure!(status == StatusCode::CREATED, "creating steps was answered with {status}: {text}");
         let created: Created =
             serde_json::from_str(&text).with_context(|| format!("created steps came back as {text}"))?;

@@ -27,6 +27,7 @@ pub struct Round {
     /// What else was done to a cluster, and how often.
     pub faults: BTreeMap<Kind, u64>,
     pub acknowledged: u64,
+    pub workflows: u64,
     pub effects: u64,
     pub cancelled: u64,
     pub lost_attempts: u64,
@@ -43,9 +44,10 @@ pub struct Round {
 
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Round { kills, acknowledged, effects, cancelled, lost_attempts, late_reports, .. } = self;
-        write!(f, "{kills} kills, {acknowledged} acknowledged, {effects} effects, {cancelled} cancelled, ")?;
-        write!(f, "{lost_attempts} lost attempts, {late_reports} late reports, ")?;
+        let Round { kills, acknowledged, workflows, effects, cancelled, lost_attempts, late_reports, .. } =
+            self;
+        write!(f, "{kills} kills, {acknowledged} acknowledged, {workflows} workflows, {effects} effects, ")?;
+        write!(f, "{cancelled} cancelled, {lost_attempts} lost attempts, {late_reports} late reports, ")?;
         if !self.faults.is_empty() {
             let Round { lost_leases, refused_commits, .. } = self;
             write!(f, "{lost_leases} lost leases, {refused_commits} refused commits, ")?;
@@ -88,22 +90,23 @@ impl Scene<'_> {
         let (phase, line) = phase::line();
         let crowd = Crowd::start(self.directory, &line, PACE, &mut self.dice)?;
         let (kills, up) = self.kill_and_restart(&phase).await?;
-        let (acknowledged, cancelled) = crowd.join().await?;
+        let done = crowd.join().await?;
         let server = self.start_server(kills).await?;
         reckoning::settle(&self.database).await?;
         server.stop().await?;
         let logs: Vec<PathBuf> = (0..=kills).map(|start| self.server_log(start)).collect();
         let evidence = reckoning::require(self.directory, &logs, &self.database).await?;
-        let accepted_per_second = acknowledged as f64 / up.as_secs_f64();
+        let accepted_per_second = done.steps as f64 / up.as_secs_f64();
         ensure!(
             accepted_per_second >= ACCEPTED_PER_SECOND_MIN,
             "only {accepted_per_second:.0} steps/s were accepted while the server was up"
         );
         Ok(Round {
             kills,
-            acknowledged,
+            acknowledged: done.steps,
+            workflows: done.workflows,
             effects: evidence.effects.len() as u64,
-            cancelled,
+            cancelled: done.cancelled,
             lost_attempts: evidence.rows.iter().map(|row| row.lost_attempts).sum(),
             late_reports: evidence.rows.iter().map(|row| row.late_reports).sum(),
             accepted_per_second,

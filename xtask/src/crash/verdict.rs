@@ -19,10 +19,10 @@ impl Evidence {
         let rows: BTreeMap<&str, &Row> = self.rows.iter().map(|row| (row.id.as_str(), row)).collect();
         ensure!(!self.acknowledged.is_empty(), "nothing was acknowledged");
         ensure!(!self.effects.is_empty(), "the server's log tells of no effect");
-        refuse("acknowledged and lost", self.lost(&rows))?;
-        refuse("started twice under one attempt", self.doubled())?;
-        refuse("started under an attempt that the database does not know", self.unrecorded(&rows))?;
-        refuse("not at an end", self.unfinished())
+        refuse("steps", "acknowledged and lost", self.lost(&rows))?;
+        refuse("steps", "started twice under one attempt", self.doubled())?;
+        refuse("steps", "started under an attempt that the database does not know", self.unrecorded(&rows))?;
+        refuse("steps", "not at an end", self.unfinished())
     }
 
     fn lost(&self, rows: &BTreeMap<&str, &Row>) -> Vec<String> {
@@ -52,10 +52,11 @@ fn told(effect: &Effect) -> String {
     format!("{} attempt {}", effect.step, effect.attempt)
 }
 
-fn refuse(what: &str, names: Vec<String>) -> Result<()> {
+/// None may be so.
+pub fn refuse(whose: &str, what: &str, names: Vec<String>) -> Result<()> {
     let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     let more = if names.len() > SHOWN { ", …" } else { "" };
-    ensure!(names.is_empty(), "{} steps are {what}: {shown}{more}", names.len());
+    ensure!(names.is_empty(), "{} {whose} are {what}: {shown}{more}", names.len());
     Ok(())
 }
 
@@ -72,6 +73,11 @@ mod tests {
             attempt,
             lost_attempts: 0,
             late_reports: 0,
+            action: "noop".into(),
+            step_key: None,
+            parent_step_id: None,
+            workflow_id: None,
+            response: None,
         };
         let effect = |step: &str, attempt| Effect { step: step.into(), attempt };
         Evidence {

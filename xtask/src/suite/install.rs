@@ -109,7 +109,8 @@ fn on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-fn apt(what: &str, packages: &[&str]) -> Result<()> {
+/// Installs Debian's packages, or says which ones are needed.
+pub fn apt(what: &str, packages: &[&str]) -> Result<()> {
     if !is_debian() || !is_root() {
         bail!("{what} is missing; install it (on Debian: `apt-get install {}`)", packages.join(" "));
     }

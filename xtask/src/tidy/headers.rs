@@ -15,11 +15,11 @@ pub fn find(source: &Source) -> Vec<Finding> {
     if says { Vec::new() } else { vec![source.finding(1, "file does not open with a `//!` sentence")] }
 }
 
-/// Files under `crates/*/src` and `xtask/src`.
+/// Files under `crates/*/src`, `fuzz/src` and `xtask/src`.
 fn needs_header(path: &Path) -> bool {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     let parts: Vec<&str> = parts.iter().map(|part| part.as_ref()).collect();
-    matches!(parts[..], ["crates", _, "src", ..] | ["xtask", "src", ..])
+    matches!(parts[..], ["crates", _, "src", ..] | ["fuzz" | "xtask", "src", ..])
 }
 
 #[cfg(test)]
@@ -39,6 +39,7 @@ mod tests {
         assert_eq!(found("crates/rules/src/why.rs", "// Says why.\nuse a;"), 1);
         assert_eq!(found("crates/rules/src/why.rs", ""), 1);
         assert_eq!(found("xtask/src/a.rs", "use a;"), 1);
+        assert_eq!(found("fuzz/src/a.rs", "use a;"), 1);
         assert_eq!(found("crates/rules/tests/why.rs", "use a;"), 0);
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FOLDERS: [&str; 4] = ["bench", "crates", "examples", "xtask"];
+const FOLDERS: [&str; 5] = ["bench", "crates", "examples", "fuzz", "xtask"];
 
 /// Every file with this extension, as its path from the root and its text.
 pub fn files(root: &Path, extension: &str) -> Result<Vec<(PathBuf, String)>> {

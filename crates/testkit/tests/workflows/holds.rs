@@ -192,7 +192,8 @@ steps:
     stage.decide(rules::settle::Mode::FixedPoint).await;
     stage.settle().await;
     let running = |stage: &Stage| -> Vec<(model::StepId, u32)> {
-        let filter = store::Filter { states: vec![State::Running], ascending: true, limit: 10, ..Default::default() };
+        let filter =
+            store::Filter { states: vec![State::Running], ascending: true, limit: 10, ..Default::default() };
         let rows = stage.browse().steps(&filter).unwrap();
         rows.iter().filter(|r| r.step.member.is_some()).map(|r| (r.step.id, r.step.attempt)).collect()
     };

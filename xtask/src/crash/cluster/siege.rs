@@ -57,20 +57,21 @@ pub async fn conclude(
     up: Duration,
 ) -> Result<Round> {
     nodes.over();
-    let (acknowledged, cancelled) = crowd.join().await?;
+    let done = crowd.join().await?;
     reckoning::settle(&ground.database).await?;
     nodes.stop().await?;
     let evidence = reckoning::require(ground.directory, &nodes.logs, &ground.database).await?;
-    let accepted_per_second = acknowledged as f64 / up.as_secs_f64();
+    let accepted_per_second = done.steps as f64 / up.as_secs_f64();
     ensure!(
         accepted_per_second >= ACCEPTED_PER_SECOND_MIN,
         "only {accepted_per_second:.0} steps/s were accepted while nodes were up"
     );
     Ok(Round {
         kills: nodes.faults.iter().filter(|(kind, _)| kind.is_kill()).map(|(_, n)| n).sum(),
-        acknowledged,
+        acknowledged: done.steps,
+        workflows: done.workflows,
         effects: evidence.effects.len() as u64,
-        cancelled,
+        cancelled: done.cancelled,
         lost_attempts: evidence.rows.iter().map(|row| row.lost_attempts).sum(),
         late_reports: evidence.rows.iter().map(|row| row.late_reports).sum(),
         lost_leases: nodes.lost_leases,

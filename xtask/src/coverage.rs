@@ -1,0 +1,129 @@
+//! How many lines of `crates/rules` the tests of it and of the testkit reach, and which ones they do not.
+//!
+//! Why    the rules are pure, so every line of them can be tested; a line that no test reaches is a rule that nobody has tried.
+
+mod lcov;
+mod tests_only;
+mod tools;
+
+use crate::{repo, shell};
+use anyhow::{Context, Result, ensure};
+use lcov::FileLines;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tools::Tools;
+
+const MEASURED: &str = "crates/rules/src";
+const PACKAGES: [&str; 4] = ["--package", "stepfast-rules", "--package", "stepfast-testkit"];
+const PERCENT_MIN: f64 = 95.0;
+/// Files that tests which end at the same moment write their counts into.
+const POOL: u32 = 4;
+
+pub fn run() -> Result<()> {
+    let tools = Tools::find_or_install()?;
+    let folder = repo::target_directory()?.join("coverage");
+    let counts = fresh(&folder.join("counts"))?;
+    let build = Build { compiler: compiler(&folder)?, counts };
+    let binaries = build.binaries()?;
+    shell::run(&mut build.nextest("run"))?;
+    let merged = tools.merge(&build.counts)?;
+    let report = tools.export(&merged, &binaries)?;
+    let root = repo::root();
+    let files = tests_only::left_out(lcov::read(&report, root), &root.join(MEASURED))?;
+    conclude(&files)
+}
+
+/// What is counted, and how it is built.
+struct Build {
+    /// Stands before the real one.
+    compiler: PathBuf,
+    counts: PathBuf,
+}
+
+impl Build {
+    fn nextest(&self, verb: &str) -> Command {
+        let mut command = repo::cargo(&["nextest", verb]);
+        command.args(PACKAGES).env("RUSTC_WORKSPACE_WRAPPER", &self.compiler);
+        command.env("LLVM_PROFILE_FILE", self.counts.join(format!("%{POOL}m.profraw")));
+        command
+    }
+
+    /// The test binaries, which say what the counts are about.
+    fn binaries(&self) -> Result<Vec<PathBuf>> {
+        let mut command = self.nextest("list");
+        command.args(["--list-type", "binaries-only", "--message-format", "json"]);
+        let output = command.stderr(std::process::Stdio::inherit()).output();
+        let output = output.context("could not start `cargo nextest list`")?;
+        ensure!(output.status.success(), "`cargo nextest list` ended with {}", output.status);
+        let list: Value =
+            serde_json::from_slice(&output.stdout).context("`cargo nextest list` told no JSON")?;
+        let binaries = list["rust-binaries"].as_object().context("`cargo nextest list` names no binaries")?;
+        let path = |binary: &Value| binary["binary-path"].as_str().map(PathBuf::from);
+        binaries.values().map(|binary| path(binary).context("a test binary has no path")).collect()
+    }
+}
+
+/// The same place every time, so that what was built is found again.
+fn compiler(folder: &Path) -> Result<PathBuf> {
+    let path = folder.join("rustc.sh");
+    let write = || {
+        fs::write(&path, include_str!("coverage/rustc.sh"))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+    };
+    write().with_context(|| format!("could not write {}", path.display()))?;
+    Ok(path)
+}
+
+/// An empty folder: counts of an earlier run are of another build.
+fn fresh(folder: &Path) -> Result<PathBuf> {
+    let make = || {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        fs::create_dir_all(folder)
+    };
+    make().with_context(|| format!("could not empty {}", folder.display()))?;
+    Ok(folder.to_owned())
+}
+
+fn conclude(files: &[FileLines]) -> Result<()> {
+    let lines: usize = files.iter().map(|file| file.counts.len()).sum();
+    let reached: usize = files.iter().map(FileLines::reached).sum();
+    ensure!(lines > 0, "no line of {MEASURED} was counted");
+    for file in files.iter().filter(|file| file.reached() < file.counts.len()) {
+        println!("{}: not reached: {}", file.path.display(), file.unreached());
+    }
+    let percent = 100.0 * reached as f64 / lines as f64;
+    println!("coverage: {reached} of {lines} lines of {MEASURED}, {percent:.2} %");
+    ensure!(
+        percent >= PERCENT_MIN,
+        "{percent:.2} % is less than {PERCENT_MIN} %; test the lines named above, or delete them"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::conclude;
+    use super::lcov::FileLines;
+
+    fn file(reached: u32, unreached: u32) -> FileLines {
+        let counts = (0..reached + unreached).map(|line| (line, u64::from(line < reached))).collect();
+        FileLines { path: "crates/rules/src/a.rs".into(), counts }
+    }
+
+    #[test]
+    fn too_little_is_refused() {
+        conclude(&[file(94, 6), file(96, 4)]).unwrap();
+        let told = conclude(&[file(94, 6), file(95, 5)]).unwrap_err().to_string();
+        assert!(told.starts_with("94.50 % is less than 95 %"), "{told}");
+    }
+
+    #[test]
+    fn nothing_counted_is_refused() {
+        assert!(conclude(&[]).unwrap_err().to_string().starts_with("no line of"));
+    }
+}
