@@ -6,11 +6,13 @@ mod lcov;
 mod tests_only;
 mod tools;
 
+use crate::postgres::Postgres;
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
 use lcov::FileLines;
 use serde_json::Value;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,6 +20,8 @@ use tools::Tools;
 
 const MEASURED: &str = "crates/rules/src";
 const PACKAGES: [&str; 4] = ["--package", "stepfast-rules", "--package", "stepfast-testkit"];
+/// Two nodes share a database only on a server.
+const WITH_SERVER: &str = "package(stepfast-testkit) and binary(postgres)";
 const PERCENT_MIN: f64 = 95.0;
 /// Files that tests which end at the same moment write their counts into.
 const POOL: u32 = 4;
@@ -28,11 +32,11 @@ pub fn run() -> Result<()> {
     let counts = fresh(&folder.join("counts"))?;
     let build = Build { compiler: compiler(&folder)?, counts };
     let binaries = build.binaries()?;
-    shell::run(&mut build.nextest("run"))?;
+    build.test()?;
     let merged = tools.merge(&build.counts)?;
-    let report = tools.export(&merged, &binaries)?;
-    let root = repo::root();
-    let files = tests_only::left_out(lcov::read(&report, root), &root.join(MEASURED))?;
+    let measured = repo::root().join(MEASURED);
+    let report = tools.export(&merged, &binaries, &measured)?;
+    let files = tests_only::left_out(lcov::read(&report, repo::root()), &measured)?;
     conclude(&files)
 }
 
@@ -51,6 +55,13 @@ impl Build {
         command
     }
 
+    fn test(&self) -> Result<()> {
+        shell::run(self.nextest("run").args(["-E", &format!("not ({WITH_SERVER})")]))?;
+        let server = Postgres::start()?;
+        let mut command = self.nextest("run");
+        shell::run(command.args(["-E", WITH_SERVER]).env("STEPFAST_TEST_POSTGRES", &server.url))
+    }
+
     /// The test binaries, which say what the counts are about.
     fn binaries(&self) -> Result<Vec<PathBuf>> {
         let mut command = self.nextest("list");
@@ -66,11 +77,14 @@ impl Build {
     }
 }
 
-/// The same place every time, so that what was built is found again.
+/// Cargo knows it by its name alone, so that belongs to the text: what was built by another text is not found again.
 fn compiler(folder: &Path) -> Result<PathBuf> {
-    let path = folder.join("rustc.sh");
+    let text = include_str!("coverage/rustc.sh");
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let path = folder.join(format!("rustc-{:016x}.sh", hasher.finish()));
     let write = || {
-        fs::write(&path, include_str!("coverage/rustc.sh"))?;
+        fs::write(&path, text)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
     };
     write().with_context(|| format!("could not write {}", path.display()))?;

@@ -15,6 +15,8 @@ use store::{Browse, Result, StoreError};
 pub const HIDDEN: &str = "[secret]";
 /// Shorter values are hidden in the input alone: elsewhere they would be found in everything.
 const SOUGHT_BYTES_MIN: usize = 4;
+/// Texts are cut to no less than this where they are told in short.
+const CUT_CHARS: usize = 60;
 
 #[derive(Default, Debug)]
 pub struct Secrets {
@@ -37,14 +39,21 @@ impl Secrets {
             at(&mut input, path, &mut |value| gather(value, &mut values));
         }
         values.retain(|value| value.len() >= SOUGHT_BYTES_MIN);
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        values.dedup();
-        Secrets { paths, values }
+        let mut secrets = Secrets { paths, values: Vec::new() };
+        secrets.seek(values.iter().flat_map(|value| forms(value)).collect());
+        secrets
+    }
+
+    /// These are hidden too, wherever they stand.
+    fn seek(&mut self, more: Vec<String>) {
+        self.values.extend(more);
+        self.values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.values.dedup();
     }
 
     /// The input of the workflow.
     pub fn hide_input(&self, input: Box<RawValue>) -> Box<RawValue> {
-        if self.paths.is_empty() {
+        if self.paths.is_empty() && self.values.is_empty() {
             return input;
         }
         let mut read: Value = serde_json::from_str(input.get()).unwrap_or_default();
@@ -124,6 +133,16 @@ fn at(value: &mut Value, path: &[String], found: &mut dyn FnMut(&mut Value)) {
     }
 }
 
+/// A value as it may stand in texts: as it is, as JSON has it, and cut where decisions and errors cut long ones.
+fn forms(value: &str) -> Vec<String> {
+    let quoted = Value::from(value).to_string();
+    let mut forms = vec![value.to_string(), quoted[1..quoted.len() - 1].to_string()];
+    if let Some((end, _)) = value.char_indices().nth(CUT_CHARS) {
+        forms.push(value[..end].to_string());
+    }
+    forms
+}
+
 fn gather(value: &Value, values: &mut Vec<String>) {
     match value {
         Value::String(text) => values.push(text.clone()),
@@ -157,7 +176,14 @@ impl Known {
 
     pub fn secrets(&mut self, browse: &Browse, workflow: &Workflow) -> Result<Rc<Secrets>> {
         let definition = self.definition(browse, &workflow.definition)?;
-        let secrets = Rc::new(Secrets::of(&definition, &workflow.input));
+        let mut secrets = Secrets::of(&definition, &workflow.input);
+        // What the workflow above was given may have been handed down.
+        if let Some(step) = workflow.parent
+            && let Some(above) = self.secrets_of_step(browse, step)?
+        {
+            secrets.seek(above.values.clone());
+        }
+        let secrets = Rc::new(secrets);
         self.secrets.insert(workflow.id, secrets.clone());
         Ok(secrets)
     }
@@ -211,6 +237,24 @@ mod tests {
             r#"{"[secret]":true,"a":["card [secret]!","[secret]","[secret]"],"b":"none"}"#
         );
         assert_eq!(secrets().hide_text("refused: 12345, no".into()), "refused: [secret], no");
+    }
+
+    /// Found in review: a value that was cut, or stood escaped in a text, was shown.
+    #[test]
+    fn a_value_is_hidden_in_the_forms_that_texts_have() {
+        let (token, quoted) = ("t".repeat(30) + &"u".repeat(100), "line one\nline \"two\"");
+        let definition =
+            Definition { secrets: vec!["input.a".into(), "input.b".into()], ..Definition::default() };
+        let input = serde_json::json!({"a": token, "b": quoted}).to_string();
+        let secrets = Secrets::of(&definition, &input);
+        let cut: String = token.chars().take(80).collect();
+        assert_eq!(
+            secrets.hide_text(format!("it is {cut}…")).matches('t').count(),
+            2,
+            "of `it` and `secret`"
+        );
+        let told = serde_json::json!({"b": quoted}).to_string();
+        assert_eq!(secrets.hide_text(told), r#"{"b":"[secret]"}"#);
     }
 
     #[test]

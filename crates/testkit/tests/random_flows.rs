@@ -11,7 +11,7 @@ use model::{Claim, Failure, Outcome, Report, WorkflowId};
 use rules::settle::Mode;
 use std::collections::HashMap;
 use std::io::Write;
-use stepfast_testkit::{Stage, stored};
+use stepfast_testkit::{SERVER, Stage, stored};
 
 /// Workflows of a run of the test, and how many of them are on a stage at once.
 const FLOWS: u64 = 5_000;
@@ -26,7 +26,9 @@ fn from_env(name: &str) -> Option<u64> {
 #[tokio::test]
 async fn random_workflows_end_as_a_plain_model_says() {
     let first = from_env("STEPFAST_SEED").unwrap_or(1);
-    let flows = from_env("STEPFAST_SEEDS").unwrap_or(FLOWS);
+    // A server far away is asked about a part of them; what differs between the databases, the differential run finds.
+    let usual = if std::env::var(SERVER).is_ok() { FLOWS / 5 } else { FLOWS };
+    let flows = from_env("STEPFAST_SEEDS").unwrap_or(usual);
     let _ = writeln!(std::io::stderr(), "{flows} workflows, STEPFAST_SEED={first}");
     let mut seen: HashMap<char, usize> = HashMap::new();
     for start in (first..first + flows).step_by(AT_ONCE as usize) {

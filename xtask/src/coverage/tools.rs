@@ -60,14 +60,15 @@ impl Tools {
         Ok(merged)
     }
 
-    /// The counts by file and line.
-    pub fn export(&self, merged: &Path, binaries: &[PathBuf]) -> Result<String> {
+    /// The counts of the files below a folder, by file and line.
+    pub fn export(&self, merged: &Path, binaries: &[PathBuf], folder: &Path) -> Result<String> {
         let (first, others) = binaries.split_first().context("there are no test binaries")?;
         let mut command = Command::new(&self.cov);
         command.args(["export", "--format=lcov", "--instr-profile"]).arg(merged).arg(first);
         for binary in others {
             command.arg("--object").arg(binary);
         }
+        command.arg("--sources").arg(folder);
         let output = command.output().context("could not start `llvm-cov`")?;
         let error = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "`llvm-cov export` ended with {}: {error}", output.status);

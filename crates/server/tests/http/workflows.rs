@@ -358,3 +358,27 @@ async fn what_is_secret_is_shown_nowhere() {
     }
     place.close().await;
 }
+
+/// Found in review: what a workflow was given in secret was shown where it had been handed down.
+#[tokio::test]
+async fn a_secret_is_hidden_in_the_workflow_it_is_handed_down_to() {
+    let mut place = Place::open();
+    place
+        .work(|registry| {
+            registry.raw("endless", endless);
+        })
+        .await;
+    place.define("workflow: pays\nversion: 1.0.0\nsteps:\n  - { key: pay, action: endless }\n").await.ok();
+    let buys = "workflow: buys\nversion: 1.0.0\nsecrets: [input.card]\nsteps:\n  - { key: sub, workflow: pays, input: { number: \"${input.card}\" } }\n";
+    place.define(buys).await.ok();
+    let id = place.start("buys", json!({"card": "4111-1111-1111-1111"})).await;
+    let outer = place.until(&format!("/v1/workflows/{id}"), |w| step(w, "sub")["below"].is_string()).await;
+    let below = step(&outer, "sub")["below"].as_str().unwrap().to_string();
+    let inner =
+        place.until(&format!("/v1/workflows/{below}"), |w| step(w, "pay")["state"] == "running").await;
+    assert_eq!(inner["input"]["number"], "[secret]");
+    let pay = step(&inner, "pay")["step_id"].as_str().unwrap();
+    let shown = place.get(&format!("/v1/steps/{pay}")).await.ok();
+    assert!(!shown.to_string().contains("4111-1111"), "{shown}");
+    place.close().await;
+}
