@@ -8,6 +8,7 @@ mod order;
 mod outputs;
 mod reach;
 mod relations;
+mod resolution;
 mod schemas;
 
 use crate::place::Part;

@@ -2,8 +2,8 @@
 
 pub use crate::signal::{Reply, Taken};
 use model::{
-    Breaker, Claim, DispatchGroup, Name, NewStep, Report, SessionId, SessionOffer, State, StepId, WorkflowId,
-    WorkflowState,
+    Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Report, SessionId,
+    SessionOffer, State, StepId, WorkflowId, WorkflowState,
 };
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
@@ -149,35 +149,36 @@ pub struct Started {
     pub dispatch_group: DispatchGroup,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowVerb {
     Pause,
     Resume,
     Cancel,
+    Resolve(Decision),
 }
 
 impl WorkflowVerb {
-    pub const ALL: [WorkflowVerb; 3] = [WorkflowVerb::Pause, WorkflowVerb::Resume, WorkflowVerb::Cancel];
-    pub fn word(self) -> &'static str {
+    /// Those that need nothing but their name.
+    pub fn plain() -> [WorkflowVerb; 8] {
+        let resolve = WorkflowVerb::Resolve;
+        [
+            WorkflowVerb::Pause,
+            WorkflowVerb::Resume,
+            resolve(Decision::Retry),
+            resolve(Decision::Compensate { scope: CompensationScope::Full }),
+            resolve(Decision::RetryCompensation),
+            resolve(Decision::SkipCompensation { all: false }),
+            resolve(Decision::MarkResolved),
+            WorkflowVerb::Cancel,
+        ]
+    }
+    pub fn word(&self) -> &'static str {
         match self {
             WorkflowVerb::Pause => "pause",
             WorkflowVerb::Resume => "resume",
             WorkflowVerb::Cancel => "cancel",
-        }
-    }
-    pub fn done(self) -> &'static str {
-        match self {
-            WorkflowVerb::Pause => "paused",
-            WorkflowVerb::Resume => "resumed",
-            WorkflowVerb::Cancel => "cancelled",
-        }
-    }
-    pub fn leads_to(self) -> WorkflowState {
-        match self {
-            WorkflowVerb::Pause => WorkflowState::Paused,
-            WorkflowVerb::Resume => WorkflowState::Running,
-            WorkflowVerb::Cancel => WorkflowState::Cancelled,
+            WorkflowVerb::Resolve(decision) => decision.word(),
         }
     }
 }
@@ -201,6 +202,9 @@ pub struct WorkflowOperated {
     pub from: WorkflowState,
     pub to: WorkflowState,
     pub version: u64,
+    /// What that means, in words.
+    #[serde(default)]
+    pub effects: Vec<String>,
 }
 
 /// Whether a turn by hand hands out work.

@@ -44,7 +44,26 @@ pub struct Definition {
     /// Values of the input that are never shown, each as the way to it: `input.card.number`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    /// What happens when it fails, beyond what its steps do by themselves.
+    #[serde(skip_serializing_if = "Resolution::is_default")]
+    pub on_failure: Resolution,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_cancel: Option<OnCancel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<OnTimeout>,
     pub steps: Vec<StepDef>,
+}
+
+impl Definition {
+    /// Whether what was done is undone when it is cancelled; nobody has to say so where every failure is undone anyway.
+    pub fn on_cancel(&self) -> OnCancel {
+        let undoes = self.on_failure.strategy == Strategy::AutoCompensate;
+        self.on_cancel.unwrap_or(if undoes { OnCancel::Compensate } else { OnCancel::Leave })
+    }
+    pub fn on_timeout(&self) -> OnTimeout {
+        let undoes = self.on_failure.strategy == Strategy::AutoCompensate;
+        self.on_timeout.unwrap_or(if undoes { OnTimeout::Compensate } else { OnTimeout::AwaitDecision })
+    }
 }
 
 /// At most so many live workflows with the same key; the others wait for their turn.
@@ -84,6 +103,9 @@ pub struct StepDef {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
     pub on_failure: FailurePolicy,
+    /// What undoes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compensation: Option<Compensation>,
     /// What people read while it is the one that is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
@@ -281,6 +303,91 @@ pub enum FailurePolicy {
     SkipStep,
     /// Those after it work with what there is.
     ContinueWithPartial,
+}
+
+/// What happens when a workflow has failed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resolution {
+    pub strategy: Strategy,
+    /// How often it is tried again by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+    /// By what the wait grows each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<f64>,
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub max_delay: Option<Duration>,
+    /// What happens when that did not help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Fallback>,
+    /// The steps that are undone by themselves; without it, all that were done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Vec<String>>,
+}
+
+impl Resolution {
+    pub fn is_default(&self) -> bool {
+        *self == Resolution::default()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// A person decides.
+    #[default]
+    AwaitDecision,
+    /// The step that failed is done again, after a while.
+    AutoRetry,
+    /// What was done is undone.
+    AutoCompensate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    #[default]
+    AwaitDecision,
+    AutoCompensate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCancel {
+    Compensate,
+    /// What was done stays done.
+    #[serde(rename = "no_compensate")]
+    Leave,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    Compensate,
+    /// It has failed, and nobody is asked.
+    Fail,
+    AwaitDecision,
+}
+
+/// What undoes a step.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Compensation {
+    pub run: Box<ActionDef>,
+    pub when: UndoneWhen,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoneWhen {
+    /// It was done.
+    #[default]
+    Completed,
+    /// It was begun: nobody knows how far it came.
+    Started,
 }
 
 /// Durations as whole milliseconds.

@@ -152,6 +152,8 @@ words!(
         WorkflowCancelled = "workflow_cancelled",
         /// Nothing of its workflow starts now.
         WorkflowHeld = "workflow_held",
+        /// What its workflow did is undone.
+        WorkflowCompensating = "workflow_compensating",
     }
 );
 

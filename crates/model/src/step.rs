@@ -2,7 +2,8 @@
 
 use crate::state::words;
 use crate::{
-    BlockId, DispatchGroup, InWorkflow, Member, Reason, SessionId, State, StepId, Timestamp, UnknownWord,
+    BlockId, DispatchGroup, InWorkflow, Member, Reason, RetrySource, SessionId, State, StepId, Timestamp,
+    UnknownWord,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -176,6 +177,8 @@ pub struct Detail {
     pub note: Option<String>,
     /// The branch of its workflow that it stands on.
     pub branch_key: Option<String>,
+    /// Why its workflow does this step once more.
+    pub retry_source: Option<RetrySource>,
     pub superseded_by: Option<StepId>,
     pub was_throttled: Option<bool>,
     /// A failure was told to someone; `false` asks not to tell.
@@ -199,7 +202,8 @@ impl Detail {
             error_message,
             error_stack_trace,
             note,
-            branch_key
+            branch_key,
+            retry_source
         );
         take!(superseded_by, was_throttled, was_notified, late_reports);
         take!(block_cleared_at, block_cleared_by, block_cleared_why);

@@ -3,12 +3,14 @@
 mod key;
 mod message_group;
 mod pool;
+mod resolution;
 pub mod worker;
 mod workflow;
 
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
+pub use resolution::{compensation_view, decision, resolution_view, resolve_body};
 pub use workflow::{
     cloud_event, decision_view, definition_fault, definition_view, item_counts, started_view,
     workflow_event_view, workflow_operated_view, workflow_view,
@@ -104,6 +106,7 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         run: step.in_workflow.map(|part| part.run),
         item: step.in_workflow.and_then(|part| part.item),
         branch_key: detail.branch_key,
+        retry_source: detail.retry_source.map(|source| source.to_string()),
     }
 }
 

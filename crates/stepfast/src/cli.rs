@@ -88,6 +88,16 @@ pub enum Command {
     Resume(Resume),
     /// Call workflows off
     Cancel(Cancel),
+    /// Decide about workflows that failed; asks where nothing is said
+    Resolve(Resolve),
+    /// Do a step of a workflow again, and everything behind it
+    RetryFrom(RetryFrom),
+    /// Undo what a workflow did, the last first
+    Compensate(Compensate),
+    /// Leave what could not be undone as it is, and undo the rest
+    SkipCompensation(SkipCompensation),
+    /// Try again to undo what could not be undone
+    RetryCompensation(RetryCompensation),
     /// Create, list, show and move steps
     #[command(subcommand)]
     Steps(Steps),

@@ -2,8 +2,9 @@
 
 use crate::Lease;
 use model::{
-    Block, BranchDecision, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId,
-    SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow, WorkflowId,
+    Block, BranchDecision, Breaker, CompensationRun, Delivery, Detail, DispatchGroup, Event, LogLine, Name,
+    NodeId, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow,
+    WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -304,6 +305,10 @@ pub struct Batch {
     pub workflows: Vec<WorkflowWrite>,
     pub workflow_events: Vec<WorkflowEvent>,
     pub branch_decisions: Vec<BranchDecision>,
+    pub resolution_decisions: Vec<ResolutionDecision>,
+    /// Plans of what is undone: new lines, and those that went on.
+    pub new_runs: Vec<CompensationRun>,
+    pub moved_runs: Vec<CompensationRun>,
     pub claims: Vec<ClaimLog>,
     /// Groups that hand out work in this batch; their breaker is read in the commit.
     pub dispatching: Vec<DispatchGroup>,
@@ -386,6 +391,9 @@ impl Batch {
             workflows: Vec::new(),
             workflow_events: Vec::new(),
             branch_decisions: Vec::new(),
+            resolution_decisions: Vec::new(),
+            new_runs: Vec::new(),
+            moved_runs: Vec::new(),
             claims: Vec::new(),
             dispatching: Vec::new(),
             slots: Vec::new(),

@@ -30,7 +30,8 @@ const DROP_TALLIES: &str = "insert into tallies (dispatch_group, queue, action, 
     on conflict (dispatch_group, queue, action, host, state, leaf, throttled) do update set n = tallies.n + excluded.n";
 
 /// A workflow for which nothing more can be decided, since before `$3`.
-const OVER: &str = "w.state in ('succeeded', 'cancelled') and w.completed_at < $3";
+const OVER: &str = "(w.state in ('succeeded', 'cancelled', 'compensated') or w.state = 'failed' and w.resolved_at is not null)
+    and w.completed_at < $3";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
@@ -304,9 +305,13 @@ impl<'a> Page<'a> {
             let events = "delete from workflow_events where {among} and number <
                 (select max(number) from workflow_events l where l.dispatch_group = workflow_events.dispatch_group)";
             self.all(events, "workflow_id", &ids)?;
-            for (table, column) in
-                [("branch_decisions", "workflow_id"), ("workflow_labels", "workflow_id"), ("workflows", "id")]
-            {
+            for (table, column) in [
+                ("branch_decisions", "workflow_id"),
+                ("resolution_decisions", "workflow_id"),
+                ("compensation_runs", "workflow_id"),
+                ("workflow_labels", "workflow_id"),
+                ("workflows", "id"),
+            ] {
                 self.all(&format!("delete from {table} where {{among}}"), column, &ids)?;
             }
         }

@@ -4,7 +4,8 @@ use crate::sql::Row;
 use crate::{Result, SessionRow, StoreError};
 use model::{
     Backoff, Block, BlockId, Counts, DEFAULT_SEQUENCE, Detail, DispatchGroup, DispatchMode, InWorkflow, Look,
-    Member, Name, NodeId, Place, SessionId, SessionOffer, Step, StepId, Sweep, Timestamp, WorkflowId,
+    Member, Name, NodeId, Place, RetrySource, SessionId, SessionOffer, Step, StepId, Sweep, Timestamp,
+    WorkflowId,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -166,7 +167,14 @@ pub fn detail(row: &Row) -> Result<Detail> {
         block_cleared_by: row.get(at(13))?,
         block_cleared_why: row.get(at(14))?,
         branch_key: row.get(at(15))?,
+        retry_source: retry_source(row, at(16))?,
     })
+}
+
+fn retry_source(row: &Row, i: usize) -> Result<Option<RetrySource>> {
+    let Some(word) = row.get::<Option<String>>(i)? else { return Ok(None) };
+    let corrupt = |_| StoreError::Corrupt { table: "steps", column: "retry_source", value: word.clone() };
+    word.parse().map(Some).map_err(corrupt)
 }
 
 /// Reads `SESSION_COLUMNS`.

@@ -10,6 +10,10 @@ pub const COUNT_BLOCK: &str = include_str!("../sql/portable/count_block.sql");
 pub const WRITE_BLOCK: &str = include_str!("../sql/portable/write_block.sql");
 pub const INSERT_WORKFLOW: &str = include_str!("../sql/portable/insert_workflow.sql");
 pub const WRITE_WORKFLOW: &str = include_str!("../sql/portable/write_workflow.sql");
+pub const WRITE_AFTERMATH: &str = include_str!("../sql/portable/write_aftermath.sql");
+pub const INSERT_RESOLUTION_DECISION: &str = include_str!("../sql/portable/insert_resolution_decision.sql");
+pub const INSERT_COMPENSATION_RUN: &str = include_str!("../sql/portable/insert_compensation_run.sql");
+pub const WRITE_COMPENSATION_RUN: &str = include_str!("../sql/portable/write_compensation_run.sql");
 pub const INSERT_WORKFLOW_EVENT: &str = include_str!("../sql/portable/insert_workflow_event.sql");
 pub const INSERT_BRANCH_DECISION: &str = include_str!("../sql/portable/insert_branch_decision.sql");
 pub const INSERT_WORKFLOW_LABEL: &str = include_str!("../sql/portable/insert_workflow_label.sql");
@@ -83,12 +87,18 @@ pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kin
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
-    note, superseded_by, was_throttled, was_notified, late_reports, block_cleared_at, block_cleared_by, block_cleared_why, branch_key";
+    note, superseded_by, was_throttled, was_notified, late_reports, block_cleared_at, block_cleared_by, block_cleared_why, branch_key, \
+    retry_source";
+
+/// Workflows about which something may still happen, in the words of the index that has only these.
+pub const OPEN_WORKFLOW: &str = "(state = 'pending' or state = 'running' or state = 'paused' or state = 'failed' \
+    or state = 'compensating' or state = 'compensation_failed')";
 
 /// In the order `workflows::read` reads them.
 pub const WORKFLOW_COLUMNS: &str = "id, definition_key, definition_version, definition_hash, dispatch_group, state, message, \
     parent_step_id, depth, input, output, labels, created_at, started_at, completed_at, wake_at, version, \
-    concurrency_key, expected_at";
+    concurrency_key, expected_at, auto_retries, auto_retry_at, restarted_at, resolved_at, cancel_requested_at, \
+    compensation_started_at, compensated_at, compensations, has_skips, undo";
 
 /// In the order `rows::session` reads them.
 pub const SESSION_COLUMNS: &str =

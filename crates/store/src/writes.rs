@@ -273,6 +273,7 @@ fn new_step(write: &StepWrite) -> Values<'_> {
         d.branch_key.as_deref(),
         d.error_message.as_deref(),
         s.timeout.map(|timeout| timeout.as_micros() as i64),
+        d.retry_source.map(|source| source.word()),
     ]
 }
 

@@ -112,6 +112,26 @@ planted! {
     i23_over_and_not_what_it_started: "I23",
         "update workflows set parent_step_id = {flow-end} where id = x'000000000000000000000000000000f2'";
     i24_succeeded_without_a_step: "I24", "update steps set workflow_id = null where id = {flow-end}";
+    i6_undone_and_nothing_goes_on: "I6",
+        "update steps set workflow_id = null where id = {flow-now}; update workflows set state = 'compensating', wake_at = null where id = x'000000000000000000000000000000f2'";
+    i6_retried_and_nobody_looks: "I6",
+        "update workflows set state = 'failed', auto_retry_at = 1, wake_at = null where id = x'000000000000000000000000000000f2'";
+    i20_undone_by_nobody: "I20",
+        "insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 0, 'flow-end', {flow-end}, 'undo', 'succeeded', null, 0, 0)";
+    i20_compensated_and_not_all_undone: "I20",
+        "insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 0, 'flow-end', {flow-end}, 'undo', 'failed', null, 0, 0);
+         update workflows set state = 'compensated', compensations = 1 where id = x'000000000000000000000000000000f2'";
+    i21_two_undone_at_once: "I21",
+        "insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 0, 'flow-end', {flow-end}, 'undo', 'running', null, 0, 0);
+         insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 1, 'flow-route', {flow-route}, 'undo', 'running', null, 0, 0)";
+    i21_undone_in_the_wrong_order: "I21",
+        "insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 0, 'flow-route', {flow-route}, 'undo', 'pending', null, 0, 0);
+         insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 1, 'flow-end', {flow-end}, 'undo', 'pending', null, 0, 0);
+         update steps set completed_at = completed_at - 1 where id = {flow-route}";
+    i22_a_step_began_while_others_are_undone: "I22",
+        "update workflows set state = 'compensating', compensation_started_at = 1 where id = x'000000000000000000000000000000f2'";
+    i26_tried_again_too_often: "I26", "update workflows set auto_retries = 4 where id = x'000000000000000000000000000000f2'";
+    i27_undone_and_nobody_decided: "I27", "update workflows set compensation_started_at = 1 where id = x'000000000000000000000000000000f2'";
     i25_a_branch_without_a_decision: "I25",
         "update steps set action = 'stepfast.branch' where id = {flow-route}; delete from branch_decisions";
     i35_a_definition_that_changed: "I35", "update definitions set hash = 'other'";

@@ -108,6 +108,8 @@ impl Stage {
             // Nobody there can prove it dead before its lease is over.
             self.clock.advance(limits::GROUP_LEASE);
         }
+        // What the next one makes is younger than what this one made.
+        self.clock.advance(Duration::from_millis(1));
         let (engine, thread) = start(&self.ground, &self.clock, &self.config);
         self.engine = engine;
         self.thread = Some(thread);

@@ -2,6 +2,8 @@
 
 #[path = "workflows/branches.rs"]
 mod branches;
+#[path = "workflows/compensation.rs"]
+mod compensation;
 #[path = "workflows/fan_out.rs"]
 mod fan_out;
 #[path = "workflows/holds.rs"]
@@ -12,5 +14,7 @@ mod keys;
 mod linear;
 #[path = "workflows/nested.rs"]
 mod nested;
+#[path = "workflows/resolution.rs"]
+mod resolution;
 #[path = "workflows/times.rs"]
 mod times;

@@ -65,7 +65,7 @@ pub use worker::{
     ReportedView,
 };
 pub use workflow::{
-    CloudEvent, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage, StartBody, StartedView,
-    WorkflowEventPage, WorkflowEventView, WorkflowOperateBody, WorkflowOperatedView, WorkflowPage,
-    WorkflowShow, WorkflowStepView, WorkflowView,
+    CloudEvent, CompensationView, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage,
+    ResolutionView, ResolveBody, StartBody, StartedView, WorkflowEventPage, WorkflowEventView,
+    WorkflowOperateBody, WorkflowOperatedView, WorkflowPage, WorkflowShow, WorkflowStepView, WorkflowView,
 };

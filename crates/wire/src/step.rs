@@ -81,6 +81,9 @@ pub struct StepView {
     /// The branch of its workflow on which it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_key: Option<String>,
+    /// Why its workflow does this step once more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_source: Option<String>,
 }
 
 /// Steps, newest first; `next` is the `after` of the following page.

@@ -2,7 +2,8 @@
 
 use super::{Branch, Each, Retry};
 use model::definition::{
-    self as written, ActionDef, Ending, FailurePolicy, Shape, StepDef, SubWorkflow, Termination, Wait, Work,
+    self as written, ActionDef, Compensation, Ending, FailurePolicy, Shape, StepDef, SubWorkflow,
+    Termination, UndoneWhen, Wait, Work,
 };
 use model::{DispatchMode, Priority};
 use serde_json::Value;
@@ -52,6 +53,10 @@ fn step<D>(key: &str, does: D) -> Step<D> {
 }
 
 impl Step<ActionDef> {
+    /// An action that undoes a step; it has no key of its own.
+    pub fn undo(action: &str) -> Step<ActionDef> {
+        Step::action("", action)
+    }
     /// A worker runs an action.
     pub fn action(key: &str, action: &str) -> Step<ActionDef> {
         step(key, ActionDef { action: action.into(), ..ActionDef::default() })
@@ -159,6 +164,16 @@ impl<D> Step<D> {
     }
     pub fn on_failure(mut self, policy: FailurePolicy) -> Self {
         self.def.on_failure = policy;
+        self
+    }
+    /// What undoes it: an action, with the options of an action.
+    pub fn compensation(mut self, undo: Step<ActionDef>) -> Self {
+        self.def.compensation = Some(Compensation { run: Box::new(undo.does), when: UndoneWhen::Completed });
+        self
+    }
+    /// As `compensation`, also when it was only begun.
+    pub fn compensation_once_started(mut self, undo: Step<ActionDef>) -> Self {
+        self.def.compensation = Some(Compensation { run: Box::new(undo.does), when: UndoneWhen::Started });
         self
     }
     pub fn status_message(mut self, text: &str) -> Self {

@@ -25,6 +25,8 @@ pub(super) enum Moment {
     Item,
     /// When its step has answered.
     End,
+    /// When its step is undone.
+    Undo,
 }
 
 impl Moment {
@@ -33,6 +35,7 @@ impl Moment {
             Moment::Start => &["input"],
             Moment::Step | Moment::End => &["input", "outputs"],
             Moment::Item => &["input", "outputs", "item", "index"],
+            Moment::Undo => &["input", "outputs", "undo"],
         }
     }
 }
@@ -68,6 +71,13 @@ impl Checker {
         }
         if let Some(end) = &step.terminate_when {
             self.program(format!("{at}.terminate_when.if"), &end.condition.0, Moment::End);
+        }
+        if let Some(compensation) = &step.compensation {
+            let at = format!("{at}.compensation");
+            if let Some(group) = &compensation.run.message_group {
+                self.program(format!("{at}.message_group"), &group.0, Moment::Undo);
+            }
+            self.whole_template(format!("{at}.arguments"), compensation.run.arguments.as_ref(), Moment::Undo);
         }
         match &step.work {
             Work::Action(action) => self.check_action(at, action),

@@ -79,7 +79,7 @@ type Wrong = Option<(String, String)>;
 
 impl Checker<'_> {
     fn read(&mut self, step: u32, key: &str, read: &Read) -> Wrong {
-        if read.moment == Moment::End && self.keys.get(key) == Some(&step) {
+        if matches!(read.moment, Moment::End | Moment::Undo) && self.keys.get(key) == Some(&step) {
             return None;
         }
         let from = match self.ended(step, key) {

@@ -1,6 +1,6 @@
 //! Options that contradict each other.
 
-use super::Finding;
+use super::{Finding, resolution};
 use crate::duration::show;
 use model::definition::{ActionDef, Definition, Retry, RetryScope, StepDef, Wait, Work};
 use std::collections::HashSet;
@@ -15,11 +15,17 @@ pub(super) fn check(definition: &Definition) -> Vec<Finding> {
             format!("it is expected within {}, and may take only {}", show(expected), show(timeout));
         findings.push(Finding::new("expected_within", problem, format!("write at most {}", show(timeout))));
     }
+    findings.extend(resolution::check(definition));
     let starts_itself = !definition.steps.iter().any(|step| step.terminate_when.is_some());
     for (n, step) in definition.steps.iter().enumerate() {
         let at = format!("steps[{n}]");
         twice(step.after.iter().flatten(), &format!("{at}.after"), &mut findings);
         twice(step.requires.iter(), &format!("{at}.requires"), &mut findings);
+        if let Some(compensation) = &step.compensation {
+            // It is done when the time of the whole is over.
+            let whole = Definition::default();
+            check_action(&whole, &compensation.run, &format!("{at}.compensation"), &mut findings);
+        }
         match &step.work {
             Work::Action(action) => check_action(definition, action, &at, &mut findings),
             Work::Wait(Wait::For(length)) => {

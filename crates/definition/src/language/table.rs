@@ -64,6 +64,26 @@ pub(crate) static WORKFLOW: Object = Object {
             "Values of the input that are never shown.",
         ),
         Key::new(
+            "on_failure",
+            Form::Either(&Form::Word(&["await_decision", "auto_retry", "auto_compensate"]), &Form::Object(&RESOLUTION)),
+            "{ strategy: auto_retry, max_retries: 3, delay: 60s }",
+            "What happens when it fails: a person decides, what failed is done again, or what was done is undone.",
+        )
+        .default("await_decision")
+        .aka(&["failure_resolution", "on_error"]),
+        Key::new(
+            "on_cancel",
+            Form::Word(&["compensate", "no_compensate"]),
+            "compensate",
+            "Whether what was done is undone when it is cancelled. Without it, only where every failure is undone.",
+        ),
+        Key::new(
+            "on_timeout",
+            Form::Word(&["compensate", "fail", "await_decision"]),
+            "compensate",
+            "What happens when it took longer than `timeout`: it is undone, it has failed and nobody is asked, or a person decides.",
+        ),
+        Key::new(
             "steps",
             Form::List { of: &Form::Object(&STEP), min: 1, max: STEPS_MAX },
             "[{ key: reserve, action: inventory.reserve }]",
@@ -182,6 +202,14 @@ static STEP: Object = Object {
         )
         .default("fail_workflow")
         .aka(&["on_error", "continue_on_error"]),
+        Key::new(
+            "compensation",
+            Form::Object(&COMPENSATION),
+            "{ action: inventory.release, timeout: 60s }",
+            "What undoes it.",
+        )
+        .beside(&["action", "workflow"])
+        .aka(&["compensate", "undo", "rollback"]),
         Key::new("status_message", Form::Text(MESSAGE_BYTES_MAX), "Your order is being packed", "What people read while it is done.")
             .aka(&["message"]),
     ],
@@ -236,6 +264,100 @@ static RETRY: Object = Object {
             "Of a fan-out: the items that failed, or all of them.",
         )
         .default("failed_items"),
+    ],
+};
+
+static RESOLUTION: Object = Object {
+    what: "`{ strategy: … }`",
+    one_of: &[],
+    keys: &[
+        Key::new(
+            "strategy",
+            Form::Word(&["await_decision", "auto_retry", "auto_compensate"]),
+            "auto_retry",
+            "A person decides, what failed is done again after a while, or what was done is undone.",
+        )
+        .default("await_decision"),
+        Key::new(
+            "max_retries",
+            Form::Whole { min: 1, max: ATTEMPTS_MAX },
+            "3",
+            "How often it is tried again by itself.",
+        )
+        .aka(&["retries", "attempts"]),
+        Key::new("delay", PAUSE, "60s", "The wait before the first retry.").aka(&["interval", "wait"]),
+        Key::new("backoff", Form::Factor { max: 1_000 }, "2.0", "By what the wait grows each time.")
+            .aka(&["factor", "multiplier"]),
+        Key::new("max_delay", PAUSE, "1h", "The longest wait.").aka(&["max_interval"]),
+        Key::new(
+            "fallback",
+            Form::Word(&["await_decision", "auto_compensate"]),
+            "await_decision",
+            "What happens when the retries did not help.",
+        )
+        .default("await_decision"),
+        Key::new(
+            "scope",
+            STEP_KEYS,
+            "[charge, reserve]",
+            "The steps that are undone by themselves; without it, all that were done.",
+        ),
+    ],
+};
+
+static COMPENSATION: Object = Object {
+    what: "`{ action: … }`",
+    one_of: &[],
+    keys: &[
+        Key::new("action", Form::Name, "inventory.release", "The action that undoes the step.").required(),
+        Key::new(
+            "arguments",
+            Form::Template,
+            "{ reservation: \"${undo.output.id}\" }",
+            "What it is given. Without it, all of `undo`: step, run, item, state, input, output and reason.",
+        )
+        .aka(&["args", "params", "parameters", "with", "payload"]),
+        Key::new(
+            "when",
+            Form::Word(&["completed", "started"]),
+            "started",
+            "The step was done, or it was begun and nobody knows how far it came.",
+        )
+        .default("completed"),
+        Key::new("queue", Form::Name, "warehouse", "The queue that workers take it from."),
+        Key::new(
+            "priority",
+            Form::Word(&["high", "normal"]),
+            "high",
+            "Before others of its queue, or in turn.",
+        ),
+        Key::new("pool", Form::Name, "card", "The pool whose limits it counts for."),
+        Key::new(
+            "message_group",
+            Form::Expression,
+            "\"'customer-' + input.customer\"",
+            "Steps of one message group are done one after another.",
+        )
+        .aka(&["group"]),
+        Key::new(
+            "mode",
+            Form::Word(&["immediate", "next_on_error", "block_on_error"]),
+            "block_on_error",
+            "Whether it keeps its place in its message group, and whether its failure holds back those behind it.",
+        ),
+        Key::new(
+            "retry",
+            Form::Object(&RETRY),
+            "{ attempts: 3, delay: 5s }",
+            "When and how often it is tried again.",
+        )
+        .aka(&["retries", "retry_policy"]),
+        Key::new(
+            "timeout",
+            Form::Either(&SPAN, &Form::Object(&TIMEOUT)),
+            "60s",
+            "How long one attempt may take; or `{ attempt: …, step: … }`.",
+        ),
     ],
 };
 

@@ -345,7 +345,7 @@ impl Node {
         self.look_after_outbox(turn, now)?;
         self.end_overdue(now)?;
         self.workflows.begin_turn();
-        self.look_after_workflows(now)?;
+        self.look_after_workflows(turn, now)?;
         let mut settled = Settled::default();
         let mut laps = [Duration::ZERO; PIPELINE.len()];
         if how.dispatch == Dispatch::Yes || how.mode == Mode::FixedPoint {
@@ -445,6 +445,7 @@ impl Node {
         }
         self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
         self.workflows.trim(self.durable);
+        self.again |= self.workflows.waits_for(self.durable);
         // What this commit left on disk can be seen now.
         self.again |=
             (self.sessions.free() > 0 || self.outbox.free() > 0) && self.sources.is_waiting(&self.board);

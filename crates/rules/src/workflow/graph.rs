@@ -5,7 +5,7 @@
 
 use model::Fault;
 use model::definition::{Branch, Definition, Work};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// When a step that is over lets the next one go on.
@@ -80,6 +80,19 @@ impl Graph {
         let on =
             |n: &u32| self.nodes[*n as usize].branch.as_ref().is_some_and(|(b, k)| *b == at && &**k == key);
         self.nodes[at as usize].after.iter().any(on)
+    }
+
+    /// All steps that come after one, on whatever way.
+    pub fn behind(&self, n: u32) -> BTreeSet<u32> {
+        let (mut behind, mut open) = (BTreeSet::new(), vec![n]);
+        while let Some(at) = open.pop() {
+            for next in &self.nodes[at as usize].after {
+                if behind.insert(*next) {
+                    open.push(*next);
+                }
+            }
+        }
+        behind
     }
 
     /// Steps that nobody follows.

@@ -3,12 +3,14 @@
 //! Why    these are the five rules of eligibility in one place: those before it are over, a way that was taken leads to it, its
 //!        condition holds, nothing has ended the whole, and what it needs is there. What was decided, and from what, is told.
 
+pub mod compensation;
 mod data;
 mod fan_out;
 pub mod graph;
 pub mod machine;
 mod plan;
 pub mod progress;
+pub mod resolution;
 mod shape;
 
 pub use data::{Answers, Data, Text};

@@ -36,6 +36,8 @@ pub struct Plan {
     pub concurrency: Option<Program>,
     /// Steps whose answers are needed later.
     read: Vec<bool>,
+    /// The steps that undo others, in the order of those; none at all if nothing can be undone.
+    undo: Vec<StepDef>,
     names: Vec<Name>,
     by_key: HashMap<String, u32>,
 }
@@ -113,13 +115,38 @@ impl Compiler {
         }
         compiled
     }
+    /// What undoes a step.
+    fn undo(&mut self, n: usize, def: &StepDef) -> Compiled {
+        let at = |field: &str| format!("steps[{n}].compensation.{field}");
+        let Work::Action(action) = &def.work else { return Compiled::default() };
+        Compiled {
+            arguments: action.arguments.as_ref().and_then(|value| self.template(&at("arguments"), value)),
+            message_group: action.message_group.as_ref().and_then(|g| self.program(at("message_group"), g)),
+            ..Compiled::default()
+        }
+    }
+}
+
+/// The steps that undo others. One that is never undone has an empty one, so that both have the same place.
+fn undo_of(definition: &Definition) -> Vec<StepDef> {
+    if definition.steps.iter().all(|def| def.compensation.is_none()) {
+        return Vec::new();
+    }
+    let undo = |def: &StepDef| StepDef {
+        key: format!("{}:compensation", def.key),
+        work: Work::Action(def.compensation.as_ref().map(|undo| undo.run.clone()).unwrap_or_default()),
+        ..StepDef::default()
+    };
+    definition.steps.iter().map(undo).collect()
 }
 
 impl Plan {
     pub fn compile(definition: Definition, pinned: Arc<Pinned>) -> Result<Plan, Vec<Fault>> {
         let mut compiler = Compiler { faults: Vec::new(), read: Vec::new() };
-        let steps: Vec<Compiled> =
+        let mut steps: Vec<Compiled> =
             definition.steps.iter().enumerate().map(|(n, def)| compiler.step(n, def)).collect();
+        let undo = undo_of(&definition);
+        steps.extend(undo.iter().enumerate().map(|(n, def)| compiler.undo(n, def)));
         let input = compiler.shape("input.schema".into(), definition.input.as_ref());
         let concurrency = definition
             .concurrency
@@ -135,11 +162,12 @@ impl Plan {
         if !compiler.faults.is_empty() {
             return Err(compiler.faults);
         }
-        let names = definition.steps.iter().map(|def| def.key.as_str().into()).collect();
+        let names = definition.steps.iter().chain(&undo).map(|def| def.key.as_str().into()).collect();
         let by_key: HashMap<String, u32> =
             definition.steps.iter().enumerate().map(|(n, def)| (def.key.clone(), n as u32)).collect();
         let whole = compiler.read.iter().any(|read| read.whole_outputs);
-        let mut read = vec![whole; steps.len()];
+        let mut read = vec![whole; definition.steps.len()];
+        read.resize(steps.len(), false);
         for key in compiler.read.iter().flat_map(|read| &read.outputs) {
             by_key.get(key.as_str()).into_iter().for_each(|n| read[*n as usize] = true);
         }
@@ -149,11 +177,21 @@ impl Plan {
         for (n, def) in definition.steps.iter().enumerate() {
             read[n] |= matches!(def.work, Work::Branch(_));
         }
-        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, names, by_key })
+        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, undo, names, by_key })
     }
 
+    /// A step as it is written, or one that undoes another.
     pub fn def(&self, n: u32) -> &StepDef {
-        &self.definition.steps[n as usize]
+        let steps = &self.definition.steps;
+        steps.get(n as usize).unwrap_or_else(|| &self.undo[n as usize - steps.len()])
+    }
+    /// The number of the step that undoes another.
+    pub fn undo_of(&self, n: u32) -> u32 {
+        self.definition.steps.len() as u32 + n
+    }
+    /// What it undoes, if it undoes a step.
+    pub fn undoes(&self, n: u32) -> Option<u32> {
+        n.checked_sub(self.definition.steps.len() as u32)
     }
     /// The key of a step.
     pub fn name(&self, n: u32) -> Name {

@@ -64,7 +64,15 @@ pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
         output: workflow.output.as_deref().map(|text| secrets.hide(convert::raw(text))),
         workflow: view(&workflow, &secrets),
         steps,
+        resolutions: browse.resolution_decisions(id)?.iter().map(convert::resolution_view).collect(),
+        compensations: browse.compensation_runs(id)?.iter().map(|run| compensation(run, &secrets)).collect(),
     }))
+}
+
+fn compensation(run: &model::CompensationRun, secrets: &Secrets) -> wire::CompensationView {
+    let mut view = convert::compensation_view(run);
+    view.error = view.error.map(|text| secrets.hide_text(text));
+    view
 }
 
 /// The runs of each step of the definition, the last one last.

@@ -56,6 +56,7 @@ pub fn routes() -> Routes {
         .at("/v1/workflows/{id}/decisions", [get(View, course::decisions)])
         .at("/v1/workflows/{id}/graph", [get(View, workflows::graph)])
         .at("/v1/workflows/{id}/steps/{key}/items", [get(View, course::items)])
+        .at("/v1/workflows/{id}/resolve", [post(Operate, workflows::resolve)])
         .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate)])
         .at("/v1/events", [get(View, events::listen)])
         .at("/v1/groups", [get(View, groups::list)])

@@ -13,9 +13,9 @@ use crate::words::{clock, span};
 use axum::extract::State;
 use engine::WorkflowVerb;
 use maud::{Markup, PreEscaped, html};
-use model::{Right, WorkflowState};
+use model::{Decision, Right, WorkflowState};
 use std::sync::Arc;
-use wire::{DecisionView, WorkflowEventView, WorkflowShow};
+use wire::{DecisionView, WorkflowEventView, WorkflowShow, WorkflowView};
 
 /// Events that are shown.
 const EVENTS_SHOWN: usize = 200;
@@ -43,7 +43,7 @@ pub async fn page(
     let decisions = app.read(move |browse| answers::decisions(browse, id)).await?;
     let may_operate = caller.must(Right::Operate).is_ok();
     let page = Page {
-        doable: may_operate.then(|| possible(&shown.workflow.state)),
+        doable: may_operate.then(|| possible(&shown.workflow)),
         has_more_events: events.as_ref().is_some_and(|page| page.next.is_some()),
         events: events.map(|page| page.events).unwrap_or_default(),
         decisions: decisions.map(|page| page.decisions).unwrap_or_default(),
@@ -61,14 +61,24 @@ pub async fn page(
 }
 
 /// What would not be refused as things stand; the node decides.
-fn possible(state: &str) -> Vec<WorkflowVerb> {
-    let Ok(state) = state.parse::<WorkflowState>() else { return Vec::new() };
+fn possible(workflow: &WorkflowView) -> Vec<WorkflowVerb> {
+    let Ok(state) = workflow.state.parse::<WorkflowState>() else { return Vec::new() };
+    if workflow.resolved_at.is_some() {
+        return Vec::new();
+    }
+    let (fails, stuck) = (state == WorkflowState::Failed, state == WorkflowState::CompensationFailed);
+    let undoes = stuck || state == WorkflowState::Compensating;
     let is_possible = |verb: &WorkflowVerb| match verb {
         WorkflowVerb::Pause => state == WorkflowState::Running,
         WorkflowVerb::Resume => state == WorkflowState::Paused,
-        WorkflowVerb::Cancel => !matches!(state, WorkflowState::Succeeded | WorkflowState::Cancelled),
+        WorkflowVerb::Cancel => fails || !state.is_over() && !undoes,
+        WorkflowVerb::Resolve(Decision::Retry | Decision::Compensate { .. } | Decision::MarkResolved) => {
+            fails
+        }
+        WorkflowVerb::Resolve(Decision::RetryCompensation | Decision::SkipCompensation { .. }) => stuck,
+        WorkflowVerb::Resolve(Decision::RetryFromStep { .. } | Decision::Cancel { .. }) => false,
     };
-    WorkflowVerb::ALL.into_iter().filter(is_possible).collect()
+    WorkflowVerb::plain().into_iter().filter(is_possible).collect()
 }
 
 fn render(page: &Page) -> Markup {
@@ -83,6 +93,7 @@ fn render(page: &Page) -> Markup {
             div.graph data-live="graph" tabindex="0" { (PreEscaped(&page.picture)) }
         }
         section aria-label="Steps" { h2 { "Steps" } div data-live="steps" { (table(&shown.steps)) } }
+        (undone(shown))
         section aria-label="Payloads" data-live="payloads" { (payloads(shown)) }
         section aria-label="Timeline" data-live="timeline" { (timeline(page)) }
         p { a href="/workflows" { "All workflows" } }
@@ -92,7 +103,7 @@ fn render(page: &Page) -> Markup {
 fn head(shown: &WorkflowShow) -> Markup {
     let workflow = &shown.workflow;
     // Nothing of it will change any more.
-    let is_over = possible(&workflow.state).is_empty();
+    let is_over = possible(workflow).is_empty() && workflow.state != WorkflowState::Compensating.word();
     html! {
         h1 data-over[is_over] { (workflow.workflow) " " span.state.(tone(&workflow.state)) { (workflow.state) } }
         p.aside.mono { (workflow.id) }
@@ -131,8 +142,9 @@ fn facts(shown: &WorkflowShow) -> Markup {
 }
 
 /// What a verb is called and does; one that cannot be taken back is told before it is done.
-fn about(verb: WorkflowVerb) -> (&'static str, &'static str, bool) {
+fn about(verb: &WorkflowVerb) -> (&'static str, &'static str, bool) {
     match verb {
+        WorkflowVerb::Resolve(decision) => about_decision(decision),
         WorkflowVerb::Pause => {
             ("Pause", "Start nothing of it until it is resumed; what runs goes on.", false)
         }
@@ -140,6 +152,24 @@ fn about(verb: WorkflowVerb) -> (&'static str, &'static str, bool) {
             ("Resume", "Go on where it was held; a step that failed is done again.", false)
         }
         WorkflowVerb::Cancel => ("Cancel", "End it, with everything of it that is not over.", true),
+    }
+}
+
+fn about_decision(decision: &Decision) -> (&'static str, &'static str, bool) {
+    match decision {
+        Decision::Retry => ("Retry", "Do again what failed; what succeeded stays as it is.", false),
+        Decision::Compensate { .. } => {
+            ("Compensate", "Undo what was done, the last first, and end it.", true)
+        }
+        Decision::MarkResolved => ("Mark as resolved", "Leave it as it is; nobody is asked any more.", true),
+        Decision::RetryCompensation => {
+            ("Try to undo again", "What could not be undone is tried once more.", false)
+        }
+        Decision::SkipCompensation { .. } => {
+            ("Skip", "Leave what could not be undone, and undo the rest.", true)
+        }
+        Decision::RetryFromStep { .. } => ("Retry from a step", "Do a step and all behind it again.", true),
+        Decision::Cancel { .. } => ("Cancel", "End it, with everything of it that is not over.", true),
     }
 }
 
@@ -156,7 +186,7 @@ fn verbs(id: &str, doable: &[WorkflowVerb]) -> Markup {
                 @if !doable.is_empty() {
                     ul.rows.verbs {
                         @for verb in doable {
-                            @let (title, does, asks) = about(*verb);
+                            @let (title, does, asks) = about(verb);
                             li { button.button type="button" data-verb=(verb.word()) data-asks[asks] { (title) } span.aside { (does) } }
                         }
                     }
@@ -168,6 +198,43 @@ fn verbs(id: &str, doable: &[WorkflowVerb]) -> Markup {
                 button #leave .button type="button" { "Leave it as it is" }
             }
             p #told .notice.lost role="alert" hidden {}
+        }
+    }
+}
+
+/// What was decided about it, and what is undone.
+fn undone(shown: &WorkflowShow) -> Markup {
+    html! {
+        section aria-label="Undone" data-live="undone" {
+            @if !shown.compensations.is_empty() {
+                h2 { "Undone" }
+                ul.rows {
+                    @for run in &shown.compensations {
+                        li {
+                            span.state.(tone(&run.state)) { (run.state) } " "
+                            @match &run.step_id {
+                                Some(id) => { a href={ "/step-dispatcher/steps/" (id) } { (run.step_key) } }
+                                None => { (run.step_key) }
+                            }
+                            span.aside { " by " (run.action) }
+                            @if let Some(error) = &run.error { span.aside { ": " (error) } }
+                        }
+                    }
+                }
+            }
+            @if !shown.resolutions.is_empty() {
+                h2 { "Decisions" }
+                ul.rows {
+                    @for decision in &shown.resolutions {
+                        li {
+                            (decision.decision)
+                            @if let Some(step) = &decision.step { " " (step) }
+                            span.aside { " by " (decision.by) ", " (clock(&decision.at)) }
+                            @if !decision.why.is_empty() { span.aside { ": " (decision.why) } }
+                        }
+                    }
+                }
+            }
         }
     }
 }

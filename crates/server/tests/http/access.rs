@@ -29,6 +29,7 @@ const EXPECTED: &str = "
     GET  /v1/workflows/{id}/decisions view
     GET  /v1/workflows/{id}/graph    view
     GET  /v1/workflows/{id}/steps/{key}/items view
+    POST /v1/workflows/{id}/resolve  operate
     POST /v1/workflows/{id}/{verb}   operate
     GET  /v1/events                  view
     GET  /v1/groups                  view

@@ -186,3 +186,93 @@ pub struct Cancel {
     #[command(flatten)]
     pub steer: Steer,
 }
+
+#[derive(Args)]
+pub struct Resolve {
+    #[arg(required_unless_present = "filter", value_name = "ID")]
+    pub ids: Vec<String>,
+    /// What is decided: retry, retry_from_step, compensate, cancel, mark_resolved, retry_compensation or skip_compensation
+    #[arg(long, value_name = "WORD")]
+    pub decision: Option<String>,
+    /// The step to retry from, or from which on is undone
+    #[arg(long, value_name = "KEY")]
+    pub step: Option<String>,
+    /// Of retry_from_step: retry_only or compensate_then_retry
+    #[arg(long, value_name = "WORD")]
+    pub mode: Option<String>,
+    /// With compensate_then_retry: undo the step itself too
+    #[arg(long)]
+    pub include_step: bool,
+    /// Retry from a step although the workflow succeeded
+    #[arg(long)]
+    pub force: bool,
+    /// Of compensate: only these steps
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub steps: Vec<String>,
+    /// Of cancel: compensate or no_compensate, against what the definition says
+    #[arg(long, value_name = "WORD")]
+    pub on_cancel: Option<String>,
+    /// Of skip_compensation: all that is not undone yet
+    #[arg(long)]
+    pub all: bool,
+    /// Every failed workflow for which this holds: definition=KEY, version=V or label.NAME=VALUE; several must all hold
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = ["ids", "if_revision"], requires = "decision")]
+    pub filter: Vec<String>,
+    /// Do not ask
+    #[arg(long, requires = "filter")]
+    pub yes: bool,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct RetryFrom {
+    #[arg(value_name = "ID")]
+    pub id: String,
+    #[arg(value_name = "STEP")]
+    pub step: String,
+    /// Undo what was done after the step first
+    #[arg(long)]
+    pub compensate: bool,
+    /// Undo the step itself too
+    #[arg(long, requires = "compensate")]
+    pub include_step: bool,
+    /// Although the workflow succeeded
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct Compensate {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Only these steps
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub steps: Vec<String>,
+    /// This step and everything after it
+    #[arg(long, value_name = "KEY", conflicts_with = "steps")]
+    pub from: Option<String>,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct SkipCompensation {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// All that is not undone yet
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct RetryCompensation {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    #[command(flatten)]
+    pub steer: Steer,
+}

@@ -16,6 +16,7 @@ mod message_groups;
 mod nodes;
 mod output;
 mod pools;
+mod resolve;
 mod retention;
 mod router;
 mod run;
@@ -79,6 +80,11 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Pause(args) => steer::pause(&settings, &common, args).await,
         Command::Resume(args) => steer::resume(&settings, &common, args).await,
         Command::Cancel(args) => steer::cancel(&settings, &common, args).await,
+        Command::Resolve(args) => resolve::run(&settings, &common, args).await,
+        Command::RetryFrom(args) => resolve::retry_from(&settings, &common, args).await,
+        Command::Compensate(args) => resolve::compensate(&settings, &common, args).await,
+        Command::SkipCompensation(args) => resolve::skip(&settings, &common, args).await,
+        Command::RetryCompensation(args) => resolve::again(&settings, &common, args).await,
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
         Command::Executions(verb) => executions::run(&settings, &common, verb).await,
         Command::Dispatch(args) => dispatch::run(settings, &common, args).await,

@@ -1,13 +1,15 @@
 //! Workflows and definitions through the door.
 
-use super::{Door, not_once, post, send};
+use super::{Door, not_once, send};
 use crate::files::File;
 use anyhow::Result;
-use engine::{Applied, Engine, EngineError, StartWorkflow, WorkflowOperation};
+use engine::{Applied, Engine, EngineError, StartWorkflow, WorkflowOperation, WorkflowVerb};
 use reqwest::header::{CONTENT_TYPE, IF_MATCH};
 use server::answers::{self, Standing};
 use store::Browse;
-use wire::{DefinitionApplied, StartBody, StartedView, WorkflowOperateBody, WorkflowOperatedView};
+use wire::{
+    DefinitionApplied, ResolveBody, StartBody, StartedView, WorkflowOperateBody, WorkflowOperatedView,
+};
 
 /// Whether something is done, or only told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,15 +71,20 @@ impl Door {
             }
             Door::Remote { url, http } => {
                 let WorkflowOperation { workflow, verb, by, why, dry_run, expected } = operation;
-                let url = format!("{url}/v1/workflows/{workflow}/{}", verb.word());
-                let body = WorkflowOperateBody { why: Some(why), dry_run, by: Some(by) };
-                match expected {
-                    None => post(http, &url, &body).await,
-                    Some(revision) => {
-                        let request = http.post(&url).header(IF_MATCH, format!("\"{revision}\"")).json(&body);
-                        send(request, &url).await
+                let (why, by) = (Some(why), Some(by));
+                let (verb, body) = match &verb {
+                    WorkflowVerb::Resolve(decision) => {
+                        let body = server::convert::resolve_body(decision);
+                        ("resolve", serde_json::to_value(ResolveBody { why, dry_run, by, ..body })?)
                     }
+                    verb => (verb.word(), serde_json::to_value(WorkflowOperateBody { why, dry_run, by })?),
+                };
+                let url = format!("{url}/v1/workflows/{workflow}/{verb}");
+                let mut request = http.post(&url).json(&body);
+                if let Some(revision) = expected {
+                    request = request.header(IF_MATCH, format!("\"{revision}\""));
                 }
+                send(request, &url).await
             }
         }
     }

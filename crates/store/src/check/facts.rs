@@ -10,7 +10,8 @@ use model::{StepId, limits};
 const HELD: &str = "(s.state in ('dispatched', 'running') and s.parked = 0)";
 const ENDED: &str =
     "(s.state in ('completed', 'skipped', 'cancelled', 'failed', 'stopped', 'timed_out', 'superseded'))";
-const SAME_PLACE: &str = "n.id = s.superseded_by and n.id > s.id and n.action = s.action and n.kind = s.kind \
+const SAME_PLACE: &str = "n.id = s.superseded_by and n.id > s.id and n.kind = s.kind \
+    and (n.action = s.action or n.workflow_id = s.workflow_id and n.def = s.def and n.run > s.run) \
     and n.block_id is not distinct from s.block_id and n.block_index = s.block_index and n.step_key is not distinct from s.step_key";
 
 /// Invariant, what is wrong, and the condition under which it is, on a row `s` of `steps`.
@@ -38,7 +39,14 @@ const OF_STEPS: [(&str, &str, &str); 20] = [
         "its dispatch group does not exist",
         "not {ended} and s.dispatch_group not in (select dispatch_group from dispatch_groups)",
     ),
-    ("I18", "its state and its successor disagree", "(s.state = 'superseded') <> (s.superseded_by is not null)"),
+    (
+        "I18",
+        "its state and its successor disagree",
+        "s.state <> 'superseded' and s.superseded_by is not null
+         or s.state = 'superseded' and s.superseded_by is null and (s.workflow_id is null
+            or exists (select 1 from steps n where n.workflow_id = s.workflow_id and n.def = s.def and n.run > s.run
+                          and n.block_id is null))",
+    ),
     (
         "I18",
         "its successor does not exist, is older, or has another place",

@@ -175,6 +175,7 @@ impl Node {
             started_at: None,
             completed_at: None,
             wake_at: None,
+            aftermath: None,
             version: 0,
         }
     }
@@ -188,6 +189,9 @@ impl Node {
             live: BTreeMap::new(),
             broken: BTreeMap::new(),
             runs: BTreeMap::new(),
+            replaced: BTreeMap::new(),
+            cut: Default::default(),
+            undoing: Vec::new(),
             ends: None,
             change: Some(Changed::Made),
             turn: self.turn_number,

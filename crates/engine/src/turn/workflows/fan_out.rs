@@ -111,7 +111,7 @@ impl Node {
                 self.end_parent(id, message)?;
             }
             Ok(mut plan) => {
-                self.mark(entry, def, &mut plan, Some(0));
+                self.mark(entry, def, &mut plan, Some(0))?;
                 self.carry_out(turn, plan)?;
             }
         }
@@ -144,12 +144,12 @@ impl Node {
             made.success = each.map_or(Success::All, |each| each.success);
             made.to_come = items.as_ref().map_or(0, |items| items.len() as u32);
         }
-        self.mark(entry, def, &mut rows, None);
+        self.mark(entry, def, &mut rows, None)?;
         let id = rows.roots.first().copied().expect("one step was asked for");
         for (step, _) in &mut rows.steps {
             step.wake_at = at;
         }
-        let run = entry.runs.get(&def).copied().unwrap_or(1);
+        let run = entry.run(def);
         let live = Live {
             step: id,
             run,
@@ -158,7 +158,7 @@ impl Node {
             fan: Some(Fan::new(block, items)),
             below: None,
         };
-        entry.progress.begin(def);
+        entry.begin(def);
         entry.live.insert(def, live);
         self.carry_out(turn, rows)?;
         if at.is_none() {

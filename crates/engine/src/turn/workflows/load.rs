@@ -1,9 +1,9 @@
 //! Reads a workflow that is not in hand: its row, its definition, and how far it is by its steps.
 
 use super::super::node::Node;
-use super::{Entry, Fan, Live};
+use super::{Entry, Fan, Live, Run};
 use model::definition::Work;
-use model::{ForWorkflow, Pinned, State, Step, StepId, Timestamp, WorkflowId, limits};
+use model::{ForWorkflow, Pinned, Reason, RetrySource, State, Step, StepId, Timestamp, WorkflowId, limits};
 use rules::workflow::progress::Progress;
 use rules::workflow::{self, Answers, Data, End, Items, Plan};
 use std::collections::BTreeMap;
@@ -36,11 +36,18 @@ impl Node {
             live: BTreeMap::new(),
             broken: BTreeMap::new(),
             runs: BTreeMap::new(),
+            replaced: BTreeMap::new(),
+            cut: Default::default(),
+            undoing: Vec::new(),
             ends: None,
             change: None,
             turn: self.turn_number,
         };
         self.trace(&mut entry)?;
+        if entry.undo().is_some_and(|undo| undo.planned) {
+            let number = entry.aftermath().compensations;
+            entry.undoing = record::compensation_runs(self.store.reader(), id, number)?;
+        }
         Ok(Some(entry))
     }
 
@@ -93,14 +100,24 @@ impl Node {
         let traces = record::traces(self.store.reader(), entry.workflow.id, |def| plan.reads(def))?;
         for trace in &traces {
             trace.response.iter().for_each(|text| entry.answers.put(trace.def, text.as_str()));
-            entry.runs.insert(trace.def, trace.run);
+            entry.runs.insert(trace.def, Run { number: trace.run, step: trace.step });
         }
         for trace in traces {
             if !trace.state.is_terminal() {
-                entry.progress.begin(trace.def);
+                entry.begin(trace.def);
                 let live = self.live(&plan, trace.step, trace.def, trace.run)?;
                 entry.live.insert(trace.def, live);
                 continue;
+            }
+            if plan.undoes(trace.def).is_some() {
+                continue;
+            }
+            if trace.state == State::Superseded {
+                entry.replaced.insert(trace.def, (trace.step, RetrySource::RetryFromStep));
+                continue;
+            }
+            if trace.reason == Some(Reason::TerminatedEarly) {
+                entry.cut.insert(trace.def);
             }
             let data = Data::new(&plan, &entry.answers);
             let end = End { state: trace.state, reason: trace.reason, error: None };

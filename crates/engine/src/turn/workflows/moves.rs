@@ -4,7 +4,7 @@ use super::super::keep::openings;
 use super::super::node::{Node, Turn};
 use super::{Changed, Entry, Live};
 use model::{BlockId, Event, Move, Reason, State, Step, StepId, Timestamp, WorkflowId, WorkflowState};
-use rules::workflow::{Todo, machine};
+use rules::workflow::{Todo, machine, resolution};
 use store::{Result, StoreError};
 
 /// Due when nothing else is: what is held waits for its workflow.
@@ -37,7 +37,12 @@ impl Node {
         match to {
             WorkflowState::Paused | WorkflowState::Failed => self.hold_all(entry),
             WorkflowState::Cancelled => self.cancel_live(entry, Reason::WorkflowCancelled),
-            WorkflowState::Pending | WorkflowState::Running | WorkflowState::Succeeded => Ok(()),
+            WorkflowState::Compensating => self.stop_live(entry),
+            WorkflowState::Pending
+            | WorkflowState::Running
+            | WorkflowState::Succeeded
+            | WorkflowState::Compensated
+            | WorkflowState::CompensationFailed => Ok(()),
         }
     }
 
@@ -69,12 +74,19 @@ impl Node {
         now: Timestamp,
     ) -> Result<()> {
         let ahead: Vec<u32> = entry.progress.ahead().collect();
+        entry.cut.extend(&ahead);
         for def in ahead {
             // Those behind it are skipped as well, each for itself.
             self.carry_out_todo(turn, entry, def, Todo::Skip(Reason::TerminatedEarly), now)?;
         }
         self.cancel_live(entry, Reason::TerminatedEarly)?;
-        self.move_workflow(entry, state, Some(message), now)
+        match state {
+            WorkflowState::Failed => {
+                let follow = (resolution::on_end(&entry.plan.definition.on_failure), false);
+                self.fail_workflow(entry, message, follow, now)
+            }
+            state => self.move_workflow(entry, state, Some(message), now),
+        }
     }
 
     /// Whatever is still being done is taken from whoever does it.
@@ -103,7 +115,7 @@ impl Node {
         Ok(())
     }
 
-    fn hold_block(&mut self, id: BlockId, held: bool) -> Result<()> {
+    pub(super) fn hold_block(&mut self, id: BlockId, held: bool) -> Result<()> {
         self.bring_block(id)?;
         if self.board.block(id).is_some_and(|block| block.held != held) {
             self.board.edit_block(id, |block| block.held = held);
@@ -131,9 +143,18 @@ impl Node {
             return Ok(());
         };
         let Some(entry) = self.entry(part.workflow)? else { return Ok(()) };
+        let (state, undoes) = (entry.workflow.state, entry.plan.undoes(part.def).is_some());
         let held = !entry.is_going_on();
         self.workflows.put(entry);
-        if held { self.hold_step(id, NEVER) } else { Ok(()) }
+        match state {
+            WorkflowState::Compensating if undoes => Ok(()),
+            WorkflowState::Compensating => {
+                let reason = Some(Reason::WorkflowCompensating);
+                self.apply(Move { reason, ..Move::new(id, Event::ParentCancelled) })
+            }
+            _ if held => self.hold_step(id, NEVER),
+            _ => Ok(()),
+        }
     }
 
     /// What was held may start.
@@ -167,7 +188,7 @@ impl Node {
             return Ok(());
         }
         let message = "the step that waited for it has ended".to_string();
-        self.move_workflow(&mut entry, WorkflowState::Cancelled, Some(message), now)?;
+        self.cancel_or_undo(&mut entry, message, now)?;
         self.settle_workflow(entry, now)
     }
 }

@@ -5,9 +5,7 @@ use super::Entry;
 use crate::EngineError;
 use crate::request::{Reply, WorkflowOperated, WorkflowOperation, WorkflowVerb};
 use crate::signal::Signal;
-use model::{StepId, Timestamp, WorkflowId, WorkflowState};
-use rules::workflow::machine;
-use rules::workflow::progress::Next;
+use model::{Decision, RetrySource, Timestamp, WorkflowId, WorkflowState};
 use store::workflows as record;
 use store::{AuditEntry, Result};
 
@@ -28,14 +26,42 @@ impl Node {
             turn.acts.refuse(reply, EngineError::NoWorkflow(id));
             return Ok(());
         };
-        if let Err(refused) = allowed(&entry, &operation) {
+        if operation.expected.is_some_and(|expected| expected != entry.version()) {
+            let changed = EngineError::WorkflowChanged { workflow: id, version: entry.version() };
             self.workflows.put(entry);
-            turn.acts.refuse(reply, refused);
+            turn.acts.refuse(reply, changed);
             return Ok(());
         }
-        let to = operation.verb.leads_to();
-        let from = entry.workflow.state;
-        let operated = WorkflowOperated { workflow: id, from, to, version: entry.workflow.version + 1 };
+        match operation.verb.clone() {
+            WorkflowVerb::Pause => self.hold(turn, entry, (operation, Hold::Pause), reply, now),
+            WorkflowVerb::Resume => self.hold(turn, entry, (operation, Hold::Resume), reply, now),
+            WorkflowVerb::Cancel => {
+                let decision = Decision::Cancel { on_cancel: None };
+                self.resolve(turn, entry, (operation, decision), reply, now)
+            }
+            WorkflowVerb::Resolve(decision) => self.resolve(turn, entry, (operation, decision), reply, now),
+        }
+    }
+
+    /// Nothing new begins until somebody says so, or from now on.
+    fn hold(
+        &mut self,
+        turn: &mut Turn,
+        entry: Entry,
+        (operation, hold): (WorkflowOperation, Hold),
+        reply: Reply<WorkflowOperated>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (id, from) = (entry.workflow.id, entry.workflow.state);
+        let (needs, to, done) = hold.moves();
+        if from != needs {
+            self.workflows.put(entry);
+            let why = format!("it is {from}, so it cannot be {done}");
+            turn.acts.refuse(reply, EngineError::WorkflowRefused { workflow: id, why });
+            return Ok(());
+        }
+        let (version, effects) = (entry.version() + 1, Vec::new());
+        let operated = WorkflowOperated { workflow: id, from, to, version, effects };
         if operation.dry_run {
             self.workflows.put(entry);
             turn.acts.reply(reply, operated);
@@ -49,7 +75,7 @@ impl Node {
             before: Some(from.to_string()),
             after: Some(to.to_string()),
         });
-        self.carry_out_verb(turn, entry, &operation, now)?;
+        self.carry_out_hold(turn, entry, (hold, &operation.why), now)?;
         turn.acts.reply(reply, operated);
         Ok(())
     }
@@ -63,61 +89,26 @@ impl Node {
         Ok(workflow.map(|workflow| workflow.dispatch_group).filter(|group| !self.owns(group)))
     }
 
-    fn carry_out_verb(
+    fn carry_out_hold(
         &mut self,
         turn: &mut Turn,
         mut entry: Entry,
-        operation: &WorkflowOperation,
+        (hold, why): (Hold, &str),
         now: Timestamp,
     ) -> Result<()> {
-        let why = (!operation.why.is_empty()).then(|| operation.why.clone());
-        self.pass_down(turn, &entry, operation, now)?;
-        match operation.verb {
-            WorkflowVerb::Pause | WorkflowVerb::Cancel => {
-                self.move_workflow(&mut entry, operation.verb.leads_to(), why, now)?;
+        self.pass_down(turn, &entry, (hold, why), now)?;
+        match hold {
+            Hold::Pause => {
+                let why = (!why.is_empty()).then(|| why.to_string());
+                self.move_workflow(&mut entry, WorkflowState::Paused, why, now)?;
                 self.settle_workflow(entry, now)
             }
-            WorkflowVerb::Resume => {
-                self.move_workflow(&mut entry, WorkflowState::Running, None, now)?;
-                self.resume(turn, entry, now)
+            // It goes on where it was held; a step that ended badly is done again.
+            Hold::Resume => {
+                let broken = entry.broken.keys().copied().collect();
+                self.restart(turn, entry, broken, RetrySource::FailedRetry, now)
             }
         }
-    }
-
-    /// It goes on where it was held; a step that ended badly is done again.
-    fn resume(&mut self, turn: &mut Turn, mut entry: Entry, now: Timestamp) -> Result<()> {
-        self.release_all(&entry)?;
-        let broken: Vec<(u32, StepId)> = std::mem::take(&mut entry.broken).into_iter().collect();
-        let mut next = entry.progress.due(&entry.plan.graph);
-        for (def, old) in broken {
-            entry.progress.put_back(def);
-            entry.answers.remove(def);
-            let again = self.begin_again(turn, &mut entry, def, now)?;
-            let new = match entry.live.get(&def).map(|live| live.step) {
-                Some(new) => Some(new),
-                None => entry.broken.get(&def).copied(),
-            };
-            if let Some(new) = new {
-                self.supersede(old, new)?;
-            }
-            next.extend(again);
-        }
-        self.go_on(turn, entry, next.into(), now)
-    }
-
-    fn begin_again(
-        &mut self,
-        turn: &mut Turn,
-        entry: &mut Entry,
-        def: u32,
-        now: Timestamp,
-    ) -> Result<Vec<Next>> {
-        let plan = entry.plan.clone();
-        let data = rules::workflow::Data::new(&plan, &entry.answers);
-        let mut told = Vec::new();
-        let todo = rules::workflow::todo(&plan, Next { step: def, reached: true }, &data, now, &mut told);
-        self.note_decisions(entry, told, now);
-        self.carry_out_todo(turn, entry, def, todo, now)
     }
 
     /// Workflows that it waits for are held and go on with it; they end with its steps.
@@ -125,43 +116,34 @@ impl Node {
         &mut self,
         turn: &mut Turn,
         entry: &Entry,
-        operation: &WorkflowOperation,
+        (hold, why): (Hold, &str),
         now: Timestamp,
     ) -> Result<()> {
-        if operation.verb == WorkflowVerb::Cancel {
-            return Ok(());
-        }
         let below: Vec<WorkflowId> = entry.live.values().filter_map(|live| live.below).collect();
         for id in below {
             let Some(entry) = self.entry(id)? else { continue };
-            match machine::next(entry.workflow.state, operation.verb.leads_to()) {
-                Ok(()) if fits(operation.verb, entry.workflow.state) => {
-                    let operation = WorkflowOperation { workflow: id, expected: None, ..operation.clone() };
-                    self.carry_out_verb(turn, entry, &operation, now)?;
-                }
-                _ => self.workflows.put(entry),
+            match entry.workflow.state == hold.moves().0 {
+                true => self.carry_out_hold(turn, entry, (hold, why), now)?,
+                false => self.workflows.put(entry),
             }
         }
         Ok(())
     }
 }
 
-fn allowed(entry: &Entry, operation: &WorkflowOperation) -> std::result::Result<(), EngineError> {
-    let workflow = &entry.workflow;
-    let refuse = |why: String| EngineError::WorkflowRefused { workflow: workflow.id, why };
-    if operation.expected.is_some_and(|expected| expected != workflow.version) {
-        return Err(EngineError::WorkflowChanged { workflow: workflow.id, version: workflow.version });
-    }
-    match fits(operation.verb, workflow.state) {
-        true => Ok(()),
-        false => Err(refuse(format!("it is {}, so it cannot be {}", workflow.state, operation.verb.done()))),
-    }
+/// Whether new steps may begin.
+#[derive(Clone, Copy)]
+enum Hold {
+    Pause,
+    Resume,
 }
 
-fn fits(verb: WorkflowVerb, state: WorkflowState) -> bool {
-    match verb {
-        WorkflowVerb::Pause => state == WorkflowState::Running,
-        WorkflowVerb::Resume => state == WorkflowState::Paused,
-        WorkflowVerb::Cancel => machine::next(state, WorkflowState::Cancelled).is_ok(),
+impl Hold {
+    /// From where to where, and what that is called.
+    fn moves(self) -> (WorkflowState, WorkflowState, &'static str) {
+        match self {
+            Hold::Pause => (WorkflowState::Running, WorkflowState::Paused, "paused"),
+            Hold::Resume => (WorkflowState::Paused, WorkflowState::Running, "resumed"),
+        }
     }
 }

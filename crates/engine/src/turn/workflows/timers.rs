@@ -1,8 +1,8 @@
 //! What a workflow does when a time has come: waits end, and what took too long is ended.
 
-use super::super::node::Node;
+use super::super::node::{Node, Turn};
 use super::Entry;
-use model::{Detail, Event, Move, StepId, Timestamp, WorkflowId, WorkflowState};
+use model::{Detail, Event, Move, StepId, Timestamp, Workflow, WorkflowId, WorkflowState};
 use std::time::Duration;
 use store::Result;
 use store::workflows as record;
@@ -12,7 +12,8 @@ const DUE_PER_TURN: usize = 1_000;
 
 impl Node {
     /// Workflows whose time has come.
-    pub(in super::super) fn look_after_workflows(&mut self, now: Timestamp) -> Result<()> {
+    pub(in super::super) fn look_after_workflows(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
+        self.plan_undoing(turn, now)?;
         let (store, lease) = (&self.store, &self.lease);
         self.workflows
             .timers
@@ -24,8 +25,8 @@ impl Node {
                 continue;
             }
             let Some(entry) = self.entry(id)? else { continue };
-            match entry.workflow.wake_at.is_some_and(|at| at <= now) && entry.is_going_on() {
-                true => self.due(entry, now)?,
+            match entry.workflow.wake_at.is_some_and(|at| at <= now) && is_timed(&entry.workflow) {
+                true => self.due(turn, entry, now)?,
                 false => self.workflows.put(entry),
             }
         }
@@ -35,14 +36,19 @@ impl Node {
 
     fn is_due_on_disk(&self, id: WorkflowId, now: Timestamp) -> Result<bool> {
         let row = record::workflow(self.store.reader(), id)?;
-        Ok(row.is_some_and(|row| row.state.is_going_on() && row.wake_at.is_some_and(|at| at <= now)))
+        Ok(row.is_some_and(|row| is_timed(&row) && row.wake_at.is_some_and(|at| at <= now)))
     }
 
-    fn due(&mut self, mut entry: Entry, now: Timestamp) -> Result<()> {
-        if entry.deadline().is_some_and(|at| at <= now) {
+    fn due(&mut self, turn: &mut Turn, mut entry: Entry, now: Timestamp) -> Result<()> {
+        if entry.auto_retry_at().is_some_and(|at| at <= now) {
+            return self.retry_by_itself(turn, entry, now);
+        }
+        if entry.is_going_on() && entry.deadline().is_some_and(|at| at <= now) {
             let message = format!("it took longer than {}", shown(entry.plan.definition.timeout));
-            self.move_workflow(&mut entry, WorkflowState::Failed, Some(message), now)?;
-            return self.settle_workflow(entry, now);
+            return self.took_too_long(entry, message, now);
+        }
+        if entry.undo().is_some_and(|undo| !undo.planned && undo.until <= now) {
+            self.wait_no_longer(&mut entry)?;
         }
         let due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
         let live = entry.live.iter();
@@ -91,8 +97,12 @@ impl Node {
     /// When it is to be looked at next. An earlier look does no harm, so a row is not written to put it off.
     pub(super) fn reckon(&mut self, entry: &mut Entry, now: Timestamp) {
         let going_on = entry.is_going_on();
+        let timed = going_on || entry.workflow.state == WorkflowState::Compensating;
         let of_steps = entry.live.values().flat_map(|live| [live.deadline, live.goes_on_at]);
-        let next = of_steps.chain([entry.deadline()]).flatten().filter(|_| going_on).min();
+        let of_steps = of_steps.flatten().filter(|_| timed);
+        let undo = entry.undo().filter(|undo| !undo.planned).map(|undo| undo.until);
+        let whole = [entry.deadline().filter(|_| going_on), entry.auto_retry_at(), undo];
+        let next = of_steps.chain(whole.into_iter().flatten()).min();
         let known = entry.workflow.wake_at.filter(|at| *at > now);
         let later = known.is_some_and(|known| next.is_some_and(|next| next >= known));
         if later || next == entry.workflow.wake_at {
@@ -103,6 +113,15 @@ impl Node {
         if let Some(at) = next {
             self.workflows.timers.set(now, at, entry.workflow.id);
         }
+    }
+}
+
+/// Something happens to it when a time has come.
+fn is_timed(workflow: &Workflow) -> bool {
+    let waits = || workflow.aftermath.as_ref().is_some_and(|after| after.auto_retry_at.is_some());
+    match workflow.state {
+        WorkflowState::Failed => waits(),
+        state => state.is_going_on() || state == WorkflowState::Compensating,
     }
 }
 
