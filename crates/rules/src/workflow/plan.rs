@@ -174,3 +174,6 @@ impl Plan {
         self.read[n as usize]
     }
 }
+
+#[cfg(test)]
+mod tests;
