@@ -16,7 +16,7 @@ pub use changes::{BlockChange, Changes, Moved, StepChange};
 pub use groups::HoldChange;
 pub use ids::IdMap;
 pub use lines::{Held, Lines, Part, Reach, Turned};
-pub use windows::{Ready, Window, WindowKey, Windows};
+pub use windows::{Ready, Wants, Window, WindowKey, Windows};
 
 use crate::{eligible, machine};
 use model::{

@@ -38,6 +38,7 @@ pub async fn run(rig: &Rig, n: usize, transport: &str) -> Result<Figures> {
         consumers.spawn(consume(transport, processor.clone(), key.clone()));
     }
     let config = PublisherConfig {
+        queue: "bench".into(),
         endpoint: "http://127.0.0.1/api/dispatch/process".into(),
         default_pool: router::DEFAULT_POOL_CODE.into(),
         key,
