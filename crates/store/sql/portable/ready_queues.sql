@@ -9,7 +9,7 @@ with recursive queues (queue, priority) as (
     union all
     select s.queue, s.priority from queues q join steps s
         on s.id = (select id from steps
-                    where dispatch_group = $1 and (queue, priority) > (q.queue, q.priority)
+                    where dispatch_group = $1 and (dispatch_group, queue, priority) > ($1, q.queue, q.priority)
                       and state = 'pending' and block_id is null and wake_at is null and pool is null and mode is null
                     order by dispatch_group, queue, priority, id limit 1)
 )
