@@ -91,12 +91,6 @@ impl Board {
     pub fn block(&self, id: BlockId) -> Option<&Block> {
         self.blocks.get(&id).map(|e| &e.block)
     }
-    pub fn n_steps(&self) -> usize {
-        self.steps.len()
-    }
-    pub fn n_blocks(&self) -> usize {
-        self.blocks.len()
-    }
     /// Children in hand that have not ended, by index and id.
     pub fn children(&self, block: BlockId) -> impl Iterator<Item = &Step> {
         self.kin.get(&block).into_iter().flatten().filter_map(|(_, id)| self.step(*id))
