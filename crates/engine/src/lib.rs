@@ -30,9 +30,9 @@ pub use pools::Removal;
 pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
-    Attending, Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Outgoing,
-    Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated, WorkflowOperation,
-    WorkflowVerb,
+    Attending, Created, Dispatch, Errand, GroupOperated, GroupOperation, Handed, Operated, Operation,
+    Outgoing, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated,
+    WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;
 pub use rules::idempotency::Refusal;

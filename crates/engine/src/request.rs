@@ -338,7 +338,9 @@ impl Request {
 /// Whoever publishes, and how.
 #[derive(Clone)]
 pub struct Attending {
-    pub hand: mpsc::UnboundedSender<Outgoing>,
+    pub hand: mpsc::UnboundedSender<Errand>,
+    /// The queue that is published to. What is queued in another is published again here.
+    pub queue: Name,
     /// Messages in the queue at once.
     pub capacity: usize,
     /// What the queue has confirmed outlives this process; otherwise all of it is published again when a node starts.
@@ -346,6 +348,17 @@ pub struct Attending {
     /// A message that nobody came for in so long is lost.
     pub stale_after: Duration,
     pub look_every: Duration,
+}
+
+/// What whoever publishes is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Errand {
+    Publish(Outgoing),
+    /// The attempt is not queued any more: a message that was not published need not be.
+    Forget {
+        step: StepId,
+        attempt: u32,
+    },
 }
 
 /// An attempt of a step whose message is to be published.

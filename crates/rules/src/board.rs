@@ -16,7 +16,7 @@ pub use changes::{BlockChange, Changes, Moved, StepChange};
 pub use groups::HoldChange;
 pub use ids::IdMap;
 pub use lines::{Held, Lines, Part, Reach, Turned};
-pub use windows::{Ready, Window, WindowKey, Windows};
+pub use windows::{Ready, Wants, Window, WindowKey, Windows};
 
 use crate::{eligible, machine};
 use model::{
@@ -90,12 +90,6 @@ impl Board {
     }
     pub fn block(&self, id: BlockId) -> Option<&Block> {
         self.blocks.get(&id).map(|e| &e.block)
-    }
-    pub fn n_steps(&self) -> usize {
-        self.steps.len()
-    }
-    pub fn n_blocks(&self) -> usize {
-        self.blocks.len()
     }
     /// Children in hand that have not ended, by index and id.
     pub fn children(&self, block: BlockId) -> impl Iterator<Item = &Step> {

@@ -44,6 +44,16 @@ pub fn withdrawn(step: &Step, attempt: u32) -> Option<Effect> {
     put_back(step, attempt, "it was queued by a node that published, and none does".into(), None)
 }
 
+/// Its message is in another queue than the one that is published to now.
+pub fn moved(step: &Step, attempt: u32, queue: &str) -> Option<Effect> {
+    put_back(step, attempt, format!("its message was in another queue; it goes to {queue} now"), None)
+}
+
+/// Its message group is paused: whoever is sent for it comes too late, and it keeps its place in the line.
+pub fn paused(step: &Step) -> Option<Effect> {
+    put_back(step, step.attempt, "its message group was paused".into(), None)
+}
+
 fn put_back(step: &Step, attempt: u32, why: String, wake_at: Option<Timestamp>) -> Option<Effect> {
     if !is_queued(step) || step.attempt != attempt {
         return None;
@@ -87,6 +97,27 @@ mod tests {
             back.wake_at.map(|at| at.0 / 1_000_000)
         };
         assert_eq!([1, 2, 4, 9].map(told), [Some(0), Some(1), Some(7), Some(56)]);
+    }
+
+    #[test]
+    fn what_goes_back_says_why() {
+        let why = |effect: Option<Effect>| match effect {
+            Some(Effect::MoveStep(back)) => {
+                assert_eq!((back.event, back.wake_at), (Event::GivenBack, None));
+                back.detail.error_message.unwrap_or_default()
+            }
+            _ => "it stays".into(),
+        };
+        let a = queued("a attempt=2");
+        assert_eq!(why(stale(&a, 2, Duration::from_secs(900))), "nobody was sent for it in 900 s");
+        assert_eq!(why(withdrawn(&a, 2)), "it was queued by a node that published, and none does");
+        assert_eq!(
+            why(moved(&a, 2, "embedded")),
+            "its message was in another queue; it goes to embedded now"
+        );
+        assert_eq!(why(paused(&a)), "its message group was paused");
+        assert_eq!(why(moved(&a, 1, "embedded")), "it stays");
+        assert_eq!(why(paused(&running("a attempt=2"))), "it stays", "what runs goes on");
     }
 
     #[test]

@@ -336,3 +336,6 @@ impl fmt::Display for Why {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ use engine::Secret;
 use model::{DEFAULT_GROUPS, DispatchGroup, Pool, limits};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use store::{Database, Listen};
 
@@ -211,6 +211,15 @@ fn full_history(text: Option<String>, faults: &mut Vec<String>) -> bool {
             false
         }
     }
+}
+
+/// Where this machine finds a server that listens on every address: on its own.
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    let own = match address {
+        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    if address.ip().is_unspecified() { SocketAddr::new(own, address.port()) } else { address }
 }
 
 /// Where nobody else can come.

@@ -279,6 +279,8 @@ pub struct GroupWrite {
     pub last_tick_completed_at: Option<Timestamp>,
     /// What its owner cannot place itself, by queue and action.
     pub ready: Option<Vec<(Name, Name)>>,
+    /// The queue outside to which its messages go.
+    pub published_to: Option<Name>,
 }
 
 impl GroupWrite {
@@ -291,6 +293,7 @@ impl GroupWrite {
             current_tick: None,
             last_tick_completed_at: None,
             ready: None,
+            published_to: None,
         }
     }
 }

@@ -47,7 +47,7 @@ pub use message_groups::MessageGroup;
 pub use migration::MigrationState;
 pub use pools::{Reserved, Sort};
 pub use previous::previous;
-pub use reads::{EXPIRED_PAGE, Expired, expired, oldest_ready, open_blocks};
+pub use reads::{EXPIRED_PAGE, Expired, expired, oldest_ready, open_blocks, ready_queues};
 
 use model::{
     Block, BlockId, Breaker, Detail, DispatchGroup, GroupHold, GroupStatus, Name, NodeId, PoolUse, SignalId,
@@ -108,6 +108,8 @@ pub struct Found {
     pub holds: Vec<GroupHold>,
     /// Messages of these groups that were to be published.
     pub posts: Vec<Post>,
+    /// Where the messages of these groups' queued steps are, as far as it is on record.
+    pub published_to: BTreeMap<DispatchGroup, Name>,
     /// Workflows of these groups that somebody made and nobody has begun.
     pub pending_workflows: Vec<WorkflowId>,
     /// The highest number of an event in each of these groups.

@@ -50,6 +50,7 @@ pub const RENEW_GROUPS: &str = include_str!("../sql/portable/renew_groups.sql");
 pub const RENEW_SESSIONS: &str = include_str!("../sql/portable/renew_sessions.sql");
 pub const READY_ROOTS: &str = include_str!("../sql/portable/ready_roots.sql");
 pub const READY_POOLED: &str = include_str!("../sql/portable/ready_pooled.sql");
+pub const READY_QUEUES: &str = include_str!("../sql/portable/ready_queues.sql");
 pub const POOLED_SORTS: &str = include_str!("../sql/portable/pooled_sorts.sql");
 pub const LINE: &str = include_str!("../sql/portable/line.sql");
 pub const LINE_PAST_ERRORS: &str = include_str!("../sql/portable/line_past_errors.sql");

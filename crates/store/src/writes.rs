@@ -564,6 +564,7 @@ fn group(g: &GroupWrite) -> Values<'_> {
         g.current_tick,
         g.last_tick_completed_at,
         g.ready.as_ref().map(|ready| serde_json::to_string(ready).unwrap_or_default()),
+        g.published_to.as_deref(),
         g.dispatch_group.as_str(),
     ]
 }

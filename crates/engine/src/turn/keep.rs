@@ -191,9 +191,10 @@ impl Node {
         found.holds.iter().for_each(|hold| self.board.load_hold(hold));
         let (known, slots) = (std::mem::take(&mut found.pools), std::mem::take(&mut found.slots));
         let posts = std::mem::take(&mut found.posts);
+        let published_to = std::mem::take(&mut found.published_to);
         let adopted = self.adopt(found, &spoken_for);
         self.adopt_slots(known, slots);
-        self.adopt_posts(posts);
+        self.adopt_posts(posts, published_to);
         self.sessions.forget_before();
         adopted
     }

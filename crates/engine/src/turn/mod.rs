@@ -4,6 +4,7 @@ mod abroad;
 mod act;
 mod attempts;
 mod away;
+mod begin;
 mod claims;
 mod deadlines;
 mod expire;

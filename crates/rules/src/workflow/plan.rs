@@ -212,3 +212,6 @@ impl Plan {
         self.read[n as usize]
     }
 }
+
+#[cfg(test)]
+mod tests;
