@@ -13,6 +13,7 @@ mod message_group;
 mod new_step;
 mod pool;
 mod report;
+mod sealed;
 mod session;
 mod state;
 mod status;
@@ -36,6 +37,7 @@ pub use message_group::{
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use pool::{Pool, PoolUse, Rate};
 pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Progress, Report};
+pub use sealed::{HIDDEN, SEALED, Sealed, hide_sealed, replace_sealed};
 pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use status::Status;

@@ -23,6 +23,8 @@ pub const ITEMS_MAX: usize = 1_000_000;
 pub const ITEMS_PAGE: usize = 1_000;
 /// Workflows inside workflows.
 pub const WORKFLOW_NESTING_MAX: u32 = 64;
+/// Secret values of one workflow: each run is searched for all that it was given.
+pub const SECRET_VALUES_MAX: usize = 1_000;
 /// Labels of one workflow.
 pub const LABELS_MAX: usize = 64;
 /// Workflows and definitions remembered between turns; more are read again when they are needed.

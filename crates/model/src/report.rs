@@ -30,6 +30,9 @@ pub struct Claim {
     /// The workflow that it is done for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<Arc<ForWorkflow>>,
+    /// The workflows whose secrets it may be given: its own, and those above.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<WorkflowId>,
 }
 
 /// What a run of a step knows of the workflow that it is done for.

@@ -12,5 +12,7 @@ mod keys;
 mod linear;
 #[path = "workflows/nested.rs"]
 mod nested;
+#[path = "workflows/secrets.rs"]
+mod secrets;
 #[path = "workflows/times.rs"]
 mod times;

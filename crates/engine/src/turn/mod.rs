@@ -22,6 +22,7 @@ mod peers;
 mod persist;
 mod pools;
 mod refill;
+mod secrets;
 mod sessions;
 mod settling;
 mod ticks;

@@ -241,6 +241,11 @@ impl Node {
         let now = self.store.now();
         self.sessions.heard(session, now);
     }
+    /// It is looked at in a turn after this one.
+    pub(super) fn hear_later(&self, request: Request) {
+        // An engine that is gone has nothing to hear.
+        let _ = self.inbox.send(request);
+    }
     pub fn close(&mut self) {
         self.closing = true;
     }

@@ -291,13 +291,14 @@ impl Node {
             return Ok(());
         }
         let step = self.board.step(sent.step).expect("it was just begun");
-        let (group, claim) = (step.dispatch_group.clone(), super::hand::claim_of(step));
+        let (group, mut claim) = (step.dispatch_group.clone(), super::hand::claim_of(step));
         match reply {
             Reply::Caller(_) => {
                 self.give(turn, sent.session, vec![(group, claim)])?;
                 turn.acts.reply(reply, Ok(Pulled::new()));
             }
             Reply::Signal(_) => {
+                self.dress(&mut claim)?;
                 self.held_elsewhere(sent.session, &group, &claim);
                 turn.acts.reply(reply, Ok(vec![(group, claim)]));
             }
@@ -349,7 +350,7 @@ impl Node {
 
     fn held_elsewhere(&mut self, session: SessionId, group: &DispatchGroup, claim: &Claim) {
         let (attempt, dispatch_group) = (claim.attempt, group.clone());
-        let hold = Hold { attempt, number: 0, dispatch_group, turn: self.turn_number };
+        let hold = Hold { turn: self.turn_number, ..Hold::from_before(attempt, dispatch_group) };
         self.sessions.gave(session, claim.step, hold);
     }
 }

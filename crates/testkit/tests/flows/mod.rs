@@ -135,3 +135,30 @@ steps:
         assert!(states(&nodes).iter().filter(|s| **s == W::Running).count() <= 3);
     }
 }
+
+const PAYS: &str = "
+workflow: pays
+version: 1.0.0
+secrets: [input.card]
+steps:
+  - { key: charge, action: echo, arguments: { card: \"${input.card}\" } }
+  - { key: line, action: echo, arguments: \"${outputs.charge.card}\", message_group: \"'customer-' + string(input.n)\", mode: next_on_error }
+  - { key: end, action: fail, arguments: { card: \"${outputs.line}\" } }
+";
+
+/// Work is pulled from another node, and reported back, by rows of the database.
+#[tokio::test]
+async fn what_is_secret_travels_sealed_between_nodes() {
+    let nodes = two().await;
+    define(&nodes, PAYS).await;
+    nodes.work(1).await;
+    for n in 0..12 {
+        start(&nodes, n % 2, "pays", json!({"card": "CANARY-4111", "n": n})).await;
+        let all = stepfast_testkit::everything(&nodes.database()).await;
+        assert!(!stepfast_testkit::holds(&all, "CANARY-4111"));
+    }
+    nodes.until("all failed", all(W::Failed, 12)).await;
+    let everything = stepfast_testkit::everything(&nodes.database()).await;
+    assert!(stepfast_testkit::holds(&everything, model::SEALED));
+    assert!(!stepfast_testkit::holds(&everything, "CANARY-4111"));
+}

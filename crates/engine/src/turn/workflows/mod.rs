@@ -11,6 +11,7 @@ mod load;
 mod make;
 mod moves;
 mod operate;
+mod secrets;
 mod timers;
 mod waiting;
 mod write;
@@ -148,6 +149,10 @@ impl Workflows {
             !self.filling.is_empty() || !self.fill_next.is_empty() || !self.waiting.arrived.is_empty();
         let filling = waits.then_some(Timestamp(0));
         [self.timers.next_at(), filling].into_iter().flatten().min()
+    }
+    /// The step above a workflow in hand.
+    pub fn parent_of(&self, id: WorkflowId) -> Option<Option<StepId>> {
+        self.entries.get(&id).map(|entry| entry.workflow.parent)
     }
     /// Whoever took it puts it back.
     fn put(&mut self, entry: Entry) {
