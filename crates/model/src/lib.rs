@@ -18,6 +18,7 @@ mod session;
 mod state;
 mod status;
 mod step;
+mod subscription;
 mod time;
 mod workflow;
 
@@ -29,7 +30,9 @@ pub use execution::{
     Standing, name_faults,
 };
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
-pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, WorkflowId};
+pub use id::{
+    BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, WorkflowId,
+};
 pub use key::{Key, NewKey, Right, Role};
 pub use message_group::{
     DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,
@@ -42,6 +45,7 @@ pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use status::Status;
 pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};
+pub use subscription::{NewSubscription, Subscription};
 pub use time::Timestamp;
 pub use workflow::{
     BRANCH_ACTION, BranchDecision, ITEMS_ACTION, InWorkflow, Pinned, WAIT_ACTION, WORKFLOW_ACTION, Workflow,

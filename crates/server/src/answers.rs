@@ -2,10 +2,12 @@
 
 mod course;
 mod definitions;
+mod subscriptions;
 mod workflows;
 
 pub use course::{NoItems, decisions, events, items};
-pub use definitions::{Standing, as_written, definition, definitions, standing, stored};
+pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
+pub use subscriptions::subscriptions;
 pub use workflows::{workflow, workflows};
 
 use crate::secrets::{Known, Secrets};

@@ -6,6 +6,7 @@ use model::{Fault, Sealed, WorkflowId, limits, replace_sealed};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
+use uuid::Uuid;
 
 /// What a sealed text stands for: a text, or any other value as JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +51,8 @@ impl Opened {
 }
 
 impl Keyring {
-    pub(crate) fn seal_value(&self, owner: WorkflowId, value: &Opened) -> Result<String, SealError> {
-        self.seal(owner.0, &value.bytes())
+    pub(crate) fn seal_value(&self, owner: Uuid, value: &Opened) -> Result<String, SealError> {
+        self.seal(owner, &value.bytes())
     }
     pub(crate) fn open_value(&self, sealed: &Sealed) -> Result<Opened, SealError> {
         Opened::read(self.open(sealed)?).ok_or_else(|| SealError::WrongKey(sealed.key.into()))
@@ -85,7 +86,7 @@ pub(crate) fn sealed_at(
                 return Ok(None);
             }
             left = left.checked_sub(leaves(&value)).ok_or(Stopped::TooMany)?;
-            let text = keys.seal_value(owner, &value).map_err(Stopped::Seal)?;
+            let text = keys.seal_value(owner.0, &value).map_err(Stopped::Seal)?;
             Ok(Some(to_raw_value(&text).map_err(|problem| Stopped::Json(unreadable(&problem)))?))
         };
         match at(&made, &way, &mut seal) {
@@ -175,10 +176,10 @@ pub(crate) fn values_at(input: &str, secrets: &[String]) -> Vec<Opened> {
     found
 }
 
-/// JSON with the sealed values of these workflows opened, and what they were. Those of others stay as they are.
+/// JSON with the sealed values of these owners opened, and what they were. Those of others stay as they are.
 pub(crate) fn opened(
     json: &str,
-    owners: &[WorkflowId],
+    owners: &[Uuid],
     keys: &Keyring,
 ) -> Result<Option<(String, Values)>, SealError> {
     if !Sealed::is_in(json) {
@@ -193,7 +194,7 @@ pub(crate) fn opened(
 }
 
 struct Opening<'o> {
-    owners: &'o [WorkflowId],
+    owners: &'o [Uuid],
     keys: &'o Keyring,
     values: Values,
     problem: Option<SealError>,
@@ -217,7 +218,7 @@ impl Opening<'_> {
     }
 
     fn open(&mut self, sealed: &Sealed) -> Option<Opened> {
-        self.owners.iter().find(|owner| owner.0 == sealed.owner)?;
+        self.owners.iter().find(|owner| **owner == sealed.owner)?;
         let value = self.keys.open_value(sealed).map_err(|refused| self.problem = Some(refused)).ok()?;
         let value = match self.depth < limits::WORKFLOW_NESTING_MAX {
             true => self.within(value),
@@ -253,7 +254,7 @@ mod tests {
     }
 
     fn open(json: &str, owner: u64) -> Option<String> {
-        opened(json, &[WorkflowId::of(owner)], &keys()).unwrap().map(|(made, _)| made)
+        opened(json, &[WorkflowId::of(owner).0], &keys()).unwrap().map(|(made, _)| made)
     }
 
     #[test]
@@ -292,7 +293,7 @@ mod tests {
         let input = serde_json::json!({"header": format!("Bearer {}", read["token"])}).to_string();
         let below = sealed_at(&input, &["input.header".into()], &keys(), WorkflowId::of(8)).unwrap().unwrap();
         let (made, values) =
-            opened(&below, &[WorkflowId::of(8), WorkflowId::of(7)], &keys()).unwrap().unwrap();
+            opened(&below, &[WorkflowId::of(8).0, WorkflowId::of(7).0], &keys()).unwrap().unwrap();
         assert_eq!((made.as_str(), values.len()), (r#"{"header":"Bearer 4111"}"#, 2));
     }
 

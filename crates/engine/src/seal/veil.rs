@@ -6,10 +6,11 @@
 use super::json::{self, Scalar};
 use super::{Keyring, Opened, SealError, Values};
 use aho_corasick::{AhoCorasick, MatchKind};
-use model::{Failure, HIDDEN, NewStep, Outcome, Report, Sealed, WorkflowId};
+use model::{Failure, HIDDEN, NewStep, Outcome, Report, Sealed};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
+use uuid::Uuid;
 
 /// Shorter values would be found in everything.
 const SOUGHT_BYTES_MIN: usize = 4;
@@ -27,7 +28,7 @@ pub struct Veil {
 
 struct Sought {
     value: Opened,
-    owner: WorkflowId,
+    owner: Uuid,
     /// None: a part of a value, which has no such text yet.
     sealed: Option<String>,
 }
@@ -42,7 +43,7 @@ impl Veil {
     pub fn of(values: Values, keys: &Keyring) -> Veil {
         let mut sought = Vec::new();
         for (value, sealed) in values {
-            let Some(owner) = Sealed::read(&sealed).map(|sealed| WorkflowId(sealed.owner)) else { continue };
+            let Some(owner) = Sealed::read(&sealed).map(|sealed| sealed.owner) else { continue };
             parts(&value, owner, &mut sought);
             sought.push(Sought { value, owner, sealed: Some(sealed) });
         }
@@ -51,7 +52,7 @@ impl Veil {
 
     /// Over values that nothing stands for yet: they are hidden, not sealed.
     pub fn of_clear(values: Vec<Opened>) -> Veil {
-        let (mut sought, owner) = (Vec::new(), WorkflowId::of(0));
+        let (mut sought, owner) = (Vec::new(), Uuid::nil());
         for value in values {
             parts(&value, owner, &mut sought);
             sought.push(Sought { value, owner, sealed: None });
@@ -177,7 +178,7 @@ impl Veil {
 }
 
 /// The texts and numbers inside a larger value.
-fn parts(value: &Opened, owner: WorkflowId, sought: &mut Vec<Sought>) {
+fn parts(value: &Opened, owner: Uuid, sought: &mut Vec<Sought>) {
     let Opened::Json(json) = value else { return };
     let mut part = |value| sought.push(Sought { value, owner, sealed: None });
     // Keys are no secrets: they are words that stand everywhere.
@@ -224,11 +225,13 @@ mod tests {
     use super::super::SealKey;
     use super::*;
 
+    const OWNER: Uuid = Uuid::from_u64_pair(0, 7);
+
     fn veil(values: &[&str]) -> (Keyring, Veil) {
         let keys = Keyring::of(vec![SealKey::new("k1", [1; 32])]);
         let sealed = values.iter().map(|json| {
             let value = Opened::of(json);
-            let text = keys.seal_value(WorkflowId::of(7), &value).unwrap();
+            let text = keys.seal_value(OWNER, &value).unwrap();
             (value, text)
         });
         let veil = Veil::of(sealed.collect(), &keys);
@@ -238,7 +241,7 @@ mod tests {
     fn covered(values: &[&str], json: &str) -> (String, String) {
         let (keys, veil) = veil(values);
         let covered = veil.json(json).unwrap().unwrap_or_else(|| json.into());
-        let opened = super::super::opened(&covered, &[WorkflowId::of(7)], &keys).unwrap();
+        let opened = super::super::opened(&covered, &[OWNER], &keys).unwrap();
         (covered.clone(), opened.map_or(covered, |(made, _)| made))
     }
 

@@ -25,6 +25,7 @@ mod refill;
 mod secrets;
 mod sessions;
 mod settling;
+mod subscribed;
 mod ticks;
 mod timers;
 mod workflows;

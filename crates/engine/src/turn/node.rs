@@ -339,6 +339,7 @@ impl Node {
         let watch = Stopwatch::start();
         self.again = false;
         self.say_again(turn);
+        self.know_subscribers(now)?;
         if self.peers.is_due(now) || self.peers.others && requests.iter().any(Request::makes_lines) {
             self.look(turn, now)?;
         }

@@ -7,11 +7,13 @@ use super::node::Node;
 use crate::request::{Reply, Request};
 use crate::seal::{Keyring, SealError, Values, Veil, opened};
 use model::{Claim, Failure, Outcome, Report, Sealed, SessionId, Step, StepId, WorkflowId, limits};
+use crate::subscriptions::{DELIVER, bound_to};
 use std::sync::Arc;
 use store::Result;
 use store::workflows as record;
 use tokio::sync::oneshot;
 use tracing::error;
+use uuid::Uuid;
 
 /// What a run was told in clear.
 #[derive(Clone, Default)]
@@ -33,7 +35,8 @@ impl Node {
         claim.workflow = self.workflow_of(claim.step)?;
         let look = claim.look.as_ref().and_then(|look| look.response.as_deref());
         if Sealed::is_in(&claim.arguments) || look.is_some_and(Sealed::is_in) {
-            claim.opens = self.lineage(claim.step)?;
+            let lineage = self.lineage(claim.step)?;
+            claim.opens = lineage.into_iter().chain(delivery_of(claim)).collect();
         }
         Ok(())
     }
@@ -57,14 +60,14 @@ impl Node {
     }
 
     /// The workflows that a step is part of: its own, and those above.
-    pub(super) fn lineage(&mut self, step: StepId) -> Result<Vec<WorkflowId>> {
+    pub(super) fn lineage(&mut self, step: StepId) -> Result<Vec<Uuid>> {
         let (mut found, mut next) = (Vec::new(), Some(step));
         for _ in 0..LINEAGE_MAX {
             let Some(id) = next else { break };
             let Some(step) = self.known_step(id)? else { break };
             next = match (step.in_workflow, step.block()) {
                 (Some(part), _) => {
-                    found.push(part.workflow);
+                    found.push(part.workflow.0);
                     self.step_above(part.workflow)?
                 }
                 (None, Some(block)) => match self.board.block(block) {
@@ -132,9 +135,14 @@ impl Node {
         if !Sealed::is_in(json) {
             return Ok(Ok(None));
         }
-        let owners = self.lineage(step)?;
+        let owners: Vec<Uuid> = self.lineage(step)?.into_iter().chain(bound_to(json)).collect();
         Ok(opened(json, &owners, &self.config.secrets))
     }
+}
+
+/// What signs a delivery to a subscriber is its own.
+fn delivery_of(claim: &Claim) -> Option<Uuid> {
+    bound_to(&claim.arguments).filter(|_| &*claim.action == DELIVER)
 }
 
 fn open(claim: &mut Claim, keys: &Keyring) -> std::result::Result<Values, SealError> {

@@ -16,6 +16,7 @@ mod timers;
 mod waiting;
 mod write;
 
+use super::subscribed::Subscribers;
 use super::timers::Timers;
 use fan_out::Fan;
 use model::{
@@ -107,6 +108,7 @@ pub struct Workflows {
     over: VecDeque<(u64, WorkflowId)>,
     /// New ones that another node begins.
     abroad: Vec<Workflow>,
+    pub(super) subscribers: Subscribers,
 }
 
 impl Workflows {
@@ -120,9 +122,10 @@ impl Workflows {
         self.filled.clear();
         self.filling.append(&mut self.fill_next);
     }
-    /// There may be newer versions.
+    /// There may be newer versions, and others who want to be told.
     pub fn look_again(&mut self) {
         self.newest.clear();
+        self.subscribers.look_again();
     }
     /// What is not needed in memory is read again when it is; what is not on disk yet stays.
     pub fn trim(&mut self, durable: u64) {
@@ -171,7 +174,7 @@ impl Workflows {
     ) {
         let number = self.numbers.entry(of.dispatch_group.clone()).or_default();
         *number += 1;
-        self.events.push(WorkflowEvent {
+        let event = WorkflowEvent {
             dispatch_group: of.dispatch_group.clone(),
             number: *number,
             workflow: of.id,
@@ -179,6 +182,8 @@ impl Workflows {
             kind,
             step_key: step.map(Into::into),
             data,
-        });
+        };
+        self.subscribers.note(of, &event);
+        self.events.push(event);
     }
 }

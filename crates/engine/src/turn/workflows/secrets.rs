@@ -47,7 +47,7 @@ impl Node {
         input: &RawValue,
         id: WorkflowId,
     ) -> Result<std::result::Result<Box<RawValue>, String>> {
-        let mut owners = vec![above.workflow.id];
+        let mut owners = vec![above.workflow.id.0];
         if let Some(step) = above.workflow.parent {
             owners.extend(self.lineage(step)?);
         }
