@@ -43,5 +43,5 @@ pub use rules::pool::next_start as next_pool_start;
 pub use rules::why::Why;
 pub use seal::{Keyring, SealError, SealKey};
 pub use stopwatch::Stopwatch;
-pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};
 pub use store::{Clock, StoreError, SystemClock};
+pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};

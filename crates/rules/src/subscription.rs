@@ -85,9 +85,11 @@ pub fn faults(asked: &NewSubscription) -> Vec<Fault> {
     if asked.workflow.as_ref().is_some_and(|key| key.is_empty() || key.len() > most) {
         fault("workflow", "is empty or too long".into(), "name a definition, or leave it out".into());
     }
-    let is_long = |(name, value): (&String, &String)| name.is_empty() || name.len() > most || value.len() > most;
+    let is_long =
+        |(name, value): (&String, &String)| name.is_empty() || name.len() > most || value.len() > most;
     if asked.labels.len() > limits::LABELS_MAX || asked.labels.iter().any(is_long) {
-        let fix = format!("write at most {} with names and values of at most {most} bytes", limits::LABELS_MAX);
+        let fix =
+            format!("write at most {} with names and values of at most {most} bytes", limits::LABELS_MAX);
         fault("labels", "there are too many, or one is too long or has no name".into(), fix);
     }
     let texts = [&asked.name, &asked.url].into_iter().chain(&asked.types).chain(&asked.workflow);
@@ -102,9 +104,7 @@ fn is_kind(kind: &str) -> bool {
     let start = kind.strip_suffix('*');
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let rest = start.unwrap_or(kind);
-    kind.len() <= limits::NAME_BYTES_MAX
-        && rest.chars().all(plain)
-        && (start.is_some() || !rest.is_empty())
+    kind.len() <= limits::NAME_BYTES_MAX && rest.chars().all(plain) && (start.is_some() || !rest.is_empty())
 }
 
 /// What is wrong with an address; where it may lead to is looked at whenever something is sent there.
@@ -168,7 +168,11 @@ mod tests {
     fn whatever_is_wrong_is_told_with_what_to_write() {
         assert_eq!(told(&asked(&["workflow.*", "*", "step.skipped"])), "");
         let bad = asked(&["a*b", ""]);
-        assert!(told(&bad).contains("types[0]: `a*b` is no kind of event; write a whole kind"), "{}", told(&bad));
+        assert!(
+            told(&bad).contains("types[0]: `a*b` is no kind of event; write a whole kind"),
+            "{}",
+            told(&bad)
+        );
         assert!(told(&bad).contains("types[1]"));
         for (url, part) in [
             ("ftp://x", "does not begin with http"),

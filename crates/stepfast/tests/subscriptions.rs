@@ -5,15 +5,26 @@ mod common;
 
 use common::Home;
 
-const ADD: [&str; 8] =
-    ["subscriptions", "add", "--name", "shop", "--url", "https://example.com/hooks", "--type", "workflow.failed,step.*"];
+const ADD: [&str; 8] = [
+    "subscriptions",
+    "add",
+    "--name",
+    "shop",
+    "--url",
+    "https://example.com/hooks",
+    "--type",
+    "workflow.failed,step.*",
+];
 
 fn all_verbs(home: &Home) {
     let made = &home.json(&[&ADD[..], &["--label", "team=a", "--json"]].concat())[0];
     let (id, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
     assert!(secret.starts_with("whsec_"), "{made}");
     let listed = home.json(&["subscriptions", "list", "--json"]);
-    assert_eq!((listed.len(), &listed[0]["id"], &listed[0]["secret"]), (1, &made["id"], &serde_json::Value::Null));
+    assert_eq!(
+        (listed.len(), &listed[0]["id"], &listed[0]["secret"]),
+        (1, &made["id"], &serde_json::Value::Null)
+    );
     let table = home.ok(&["subscriptions", "list"]);
     assert!(table.contains("workflow.failed step.*") && table.contains("team=a"), "{table}");
     let shown = home.ok(&["subscriptions", "show", id]);

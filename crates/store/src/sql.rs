@@ -5,7 +5,9 @@
 //!        turn, the one hot write, is written for each database apart.
 
 use crate::{Result, StoreError};
-use model::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, Timestamp, WorkflowId};
+use model::{
+    BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, Timestamp, WorkflowId,
+};
 use std::borrow::Cow;
 
 /// One value of a row.

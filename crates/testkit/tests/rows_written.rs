@@ -38,7 +38,9 @@ async fn count(stage: &Stage) {
     match stage.database() {
         Database::Sqlite(path) => {
             let file = rusqlite::Connection::open(path).unwrap();
-            let mut text = "create table counted (name text, verb text, n integer, primary key (name, verb));".to_string();
+            let mut text =
+                "create table counted (name text, verb text, n integer, primary key (name, verb));"
+                    .to_string();
             for name in tables(&file) {
                 for verb in VERBS {
                     text += &format!(
@@ -87,7 +89,9 @@ async fn written(stage: &Stage) -> Written {
             let text = "select sequencename::text, last_value from pg_sequences
                          where schemaname = 'counted' and last_value is not null";
             let rows = client(&url).await.query(text, &[]).await.unwrap();
-            let one = |name: String| name.rsplit_once('_').map(|(table, verb)| (table.into(), verb.into())).unwrap();
+            let one = |name: String| {
+                name.rsplit_once('_').map(|(table, verb)| (table.into(), verb.into())).unwrap()
+            };
             rows.iter().map(|row| (one(row.get(0)), row.get::<_, i64>(1) as u64)).collect()
         }
     }

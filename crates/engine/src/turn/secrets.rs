@@ -6,8 +6,8 @@
 use super::node::Node;
 use crate::request::{Reply, Request};
 use crate::seal::{Keyring, SealError, Values, Veil, opened};
-use model::{Claim, Failure, Outcome, Report, Sealed, SessionId, Step, StepId, WorkflowId, limits};
 use crate::subscriptions::{DELIVER, bound_to};
+use model::{Claim, Failure, Outcome, Report, Sealed, SessionId, Step, StepId, WorkflowId, limits};
 use std::sync::Arc;
 use store::Result;
 use store::workflows as record;

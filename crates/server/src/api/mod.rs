@@ -60,7 +60,10 @@ pub fn routes() -> Routes {
         .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate)])
         .at("/v1/events", [get(View, events::listen)])
         .at("/v1/subscriptions", [get(View, subscriptions::list), post(Administer, subscriptions::create)])
-        .at("/v1/subscriptions/{id}", [get(View, subscriptions::show), post(Administer, subscriptions::change)])
+        .at(
+            "/v1/subscriptions/{id}",
+            [get(View, subscriptions::show), post(Administer, subscriptions::change)],
+        )
         .at("/v1/subscriptions/{id}/remove", [post(Administer, subscriptions::remove)])
         .at("/v1/subscriptions/{id}/test", [post(Operate, subscriptions::test)])
         .at("/v1/groups", [get(View, groups::list)])

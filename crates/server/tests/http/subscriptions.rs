@@ -28,7 +28,13 @@ async fn a_subscription_is_made_shown_changed_tried_and_removed() {
     }
     let changed = place.post(&path, r#"{"workflow": "order", "active": false}"#).await.ok();
     assert_eq!(
-        (&changed["workflow"], &changed["active"], &changed["name"], &changed["secret"], &changed["revision"]),
+        (
+            &changed["workflow"],
+            &changed["active"],
+            &changed["name"],
+            &changed["secret"],
+            &changed["revision"]
+        ),
         (&json!("order"), &json!(false), &json!("shop"), &Value::Null, &json!(1))
     );
     let renewed = place.post(&path, r#"{"workflow": "", "secrets": "renew"}"#).await.ok();
@@ -47,7 +53,8 @@ async fn a_subscription_is_made_shown_changed_tried_and_removed() {
         place.post(&format!("{path}{verb}"), "{}").await.refused(404, "not_found");
     }
     let audit = place.get("/v1/audit").await.ok();
-    let verbs: Vec<&str> = audit["audit"].as_array().unwrap().iter().map(|row| row["verb"].as_str().unwrap()).collect();
+    let verbs: Vec<&str> =
+        audit["audit"].as_array().unwrap().iter().map(|row| row["verb"].as_str().unwrap()).collect();
     assert_eq!(verbs.iter().filter(|verb| verb.ends_with("subscription")).count(), 5, "{verbs:?}");
     place.close().await;
 }
@@ -80,7 +87,8 @@ async fn what_is_wrong_is_told_at_once_and_a_secret_is_kept_nowhere() {
     let place = Place::open();
     let bad = json!({"name": "", "url": "ftp://x", "types": [], "labels": {"": ""}});
     let told = place.post("/v1/subscriptions", bad.to_string()).await.refused(422, "invalid_request");
-    let fields: Vec<&str> = told["faults"].as_array().unwrap().iter().map(|f| f["field"].as_str().unwrap()).collect();
+    let fields: Vec<&str> =
+        told["faults"].as_array().unwrap().iter().map(|f| f["field"].as_str().unwrap()).collect();
     assert_eq!(fields, ["name", "url", "types", "labels"]);
     let given = json!({"name": "x", "url": "https://example.com", "types": ["*"], "secret": "hunter2"});
     let told = place.post("/v1/subscriptions", given.to_string()).await.refused(422, "invalid_request");

@@ -11,7 +11,9 @@ use server::answers;
 use server::convert::subscription_view;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use wire::{SubscriptionBody, SubscriptionChangeBody, SubscriptionMadeView, SubscriptionPage, SubscriptionView};
+use wire::{
+    SubscriptionBody, SubscriptionChangeBody, SubscriptionMadeView, SubscriptionPage, SubscriptionView,
+};
 
 pub async fn run(settings: &Settings, common: &Common, verb: Subscriptions) -> Result<ExitCode> {
     match verb {
@@ -64,7 +66,10 @@ fn told(made: &SubscriptionMadeView, json: bool) -> Result<ExitCode> {
     let about = &made.about;
     match &made.secret {
         Some(secret) => {
-            eprintln!("subscription {} ({}); keep its secret now, it is not shown again:", about.id, about.name);
+            eprintln!(
+                "subscription {} ({}); keep its secret now, it is not shown again:",
+                about.id, about.name
+            );
             output::text(secret);
         }
         None => output::text(format_args!("subscription {} ({}) is changed", about.id, about.name)),
@@ -82,7 +87,7 @@ async fn list(settings: &Settings, common: &Common) -> Result<ExitCode> {
         None => answers::subscriptions(&settings.database.browse()?, None, limits::SUBSCRIPTIONS_MAX)?,
     };
     if common.json {
-        page.subscriptions.iter().for_each(|view| output::line(view));
+        page.subscriptions.iter().for_each(output::line);
         return Ok(ExitCode::SUCCESS);
     }
     let head = ["id", "name", "types", "of", "url", "active"];

@@ -193,7 +193,11 @@ async fn each_event_is_delivered_by_one_step_whoever_decides_about_its_workflow(
         started += 1;
         assert!(started < 500, "the other node never learns of it");
         let id = start(&nodes, started % 2, "order", json!({"n": started, "items": [1]})).await;
-        nodes.until("it succeeded", |n| n.browse().workflow(id).expect("a read").expect("it is there").state == W::Succeeded).await;
+        nodes
+            .until("it succeeded", |n| {
+                n.browse().workflow(id).expect("a read").expect("it is there").state == W::Succeeded
+            })
+            .await;
         told = if deliveries(&nodes, id).len() == 2 { told + 1 } else { 0 };
     }
     let mut ids = Vec::new();

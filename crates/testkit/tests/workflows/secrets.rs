@@ -122,6 +122,37 @@ async fn what_comes_late_is_covered_too() {
     nothing_is_told(&stage).await;
 }
 
+/// A worker in another process keeps what it holds; the node that it comes back to has not handed it out itself.
+#[tokio::test]
+async fn what_was_handed_out_before_a_restart_is_covered_after_it() {
+    let mut stage = Stage::new().await;
+    stage
+        .define("workflow: far\nversion: 1.0.0\nsecrets: [input.card]\nsteps:\n  - { key: a, action: far }\n")
+        .await;
+    let offer = model::SessionOffer {
+        host: "far".into(),
+        queues: vec!["default".into()],
+        actions: vec!["far".into()],
+        capacity: 1,
+        remote: true,
+    };
+    let mut far = stage.engine.join(offer).await.expect("a session");
+    let id = stage.start("far", json!({"card": CARD})).await;
+    stage.decide(Mode::FixedPoint).await;
+    let handed = far.work.try_recv().expect("work");
+    let claim = &handed.claims[0];
+    assert_eq!(arguments(claim), json!({"card": CARD}));
+    stage.crash().await;
+    let far = stage.engine.join_again(far.id, handed.number).await.expect("it is known");
+    let response = Some(json!({"said": CARD}).to_string());
+    let told = Report { session: far.id, ..report(&stage, claim, Outcome::Complete { response }) };
+    let answers = stage.engine.report(vec![told]).await.expect("it is stored");
+    assert_eq!(answers, [engine::ReportAnswer::Applied]);
+    stage.settle().await;
+    assert_eq!(stage.flow(id), "succeeded: a C");
+    nothing_is_told(&stage).await;
+}
+
 #[tokio::test]
 async fn what_is_handed_down_opens_below_and_stays_sealed_there() {
     let mut stage = Stage::new().await;

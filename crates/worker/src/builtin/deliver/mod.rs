@@ -126,7 +126,9 @@ fn signature(
         Keys::Named(name) => (name.as_str(), &deliverer.signing),
         Keys::Given(secrets) => {
             let mut given = Signing::default();
-            given.set(GIVEN, secrets).map_err(|fault| failed(format!("nothing was sent: secrets: {fault}")))?;
+            given
+                .set(GIVEN, secrets)
+                .map_err(|fault| failed(format!("nothing was sent: secrets: {fault}")))?;
             return signed(&given, GIVEN, order, seconds).ok_or_else(|| no_key(GIVEN));
         }
     };

@@ -152,7 +152,8 @@ async fn a_delivery_carries_its_id_its_time_its_attempt_and_its_signatures() {
 async fn a_delivery_may_bring_its_own_id_and_what_signs_it() {
     let server = Server::start(&answer("200 OK", "", ""), Then::Close).await;
     let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    let (got, _) = sent(&server, json!({"id": "alpha/12", "secrets": [SECRET, other], "body": {"n": 1}})).await;
+    let (got, _) =
+        sent(&server, json!({"id": "alpha/12", "secrets": [SECRET, other], "body": {"n": 1}})).await;
     assert!(got.starts_with("complete"), "{got}");
     let request = server.requests()[0].replace('\r', "");
     let mut both = Signing::default();
