@@ -45,10 +45,12 @@ impl<'t> Sealed<'t> {
         }
         Some(Sealed { text, key, owner: owner.parse().ok()?, body })
     }
-    /// Every one inside a text, and where.
+    /// Every one inside a text, and where. None holds the beginning of another, so each is looked for no further than that.
     pub fn all(text: &'t str) -> impl Iterator<Item = (Range<usize>, Sealed<'t>)> {
-        text.match_indices(SEALED).filter_map(move |(at, _)| {
-            let end = at + text[at..].find(END)? + END.len_utf8();
+        let starts = text.match_indices(SEALED).map(|(at, _)| at);
+        let ends = starts.clone().skip(1).chain([text.len()]);
+        starts.zip(ends).filter_map(move |(at, until)| {
+            let end = at + text[at..until].find(END)? + END.len_utf8();
             Some((at..end, Sealed::read(&text[at..end])?))
         })
     }
@@ -107,5 +109,12 @@ mod tests {
         assert_eq!(hide_sealed(&text).as_deref(), Some("Bearer [secret]-x and [secret]"));
         assert_eq!(hide_sealed("nothing sealed:v2:a:b;"), None);
         assert_eq!(hide_sealed("begun sealed:v1:k1:and never ended"), None);
+        assert_eq!(hide_sealed(&format!("sealed:v1:k1:{}", one())).as_deref(), Some("sealed:v1:k1:[secret]"));
+    }
+
+    #[test]
+    fn a_text_of_nothing_but_beginnings_is_read_once() {
+        let hostile = SEALED.repeat(200_000) + ";";
+        assert_eq!(hide_sealed(&hostile), None);
     }
 }
