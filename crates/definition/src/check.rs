@@ -10,6 +10,7 @@ mod reach;
 mod relations;
 mod resolution;
 mod schemas;
+mod secrets;
 
 use crate::place::Part;
 use model::Fault;
@@ -50,6 +51,7 @@ pub(crate) fn all(definition: &Definition, is_wrong: &dyn Fn(&str) -> bool) -> V
     findings.extend(schemas::check(definition));
     let (read, wrong) = expressions::check(definition);
     findings.extend(wrong);
+    findings.extend(secrets::check(definition, &read));
     let graph = match Graph::of(definition) {
         Err(faults) => {
             findings.extend(order::explain(definition, faults, is_wrong));

@@ -1,6 +1,6 @@
 //! Why the engine did not do what it was asked.
 
-use model::{Fault, StepId, WorkflowId, limits};
+use model::{Fault, StepId, SubscriptionId, WorkflowId, limits};
 use rules::operator::Refusal;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
@@ -25,6 +25,8 @@ pub enum EngineError {
     WorkflowRefused { workflow: WorkflowId, why: String },
     #[error("workflow {workflow} has changed since; it is at version {version} now")]
     WorkflowChanged { workflow: WorkflowId, version: u64 },
+    #[error("subscription {0} has changed since; look at it again")]
+    SubscriptionChanged(SubscriptionId),
     #[error("there is no dispatch group `{0}`")]
     NoGroup(String),
     #[error("step {step}: {why}")]

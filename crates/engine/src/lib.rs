@@ -14,8 +14,10 @@ mod pools;
 mod progress;
 mod publisher;
 mod request;
+mod seal;
 mod signal;
 mod stopwatch;
+mod subscriptions;
 mod turn;
 mod workflows;
 
@@ -39,5 +41,7 @@ pub use rules::idempotency::Refusal;
 pub use rules::operator::Verb;
 pub use rules::pool::next_start as next_pool_start;
 pub use rules::why::Why;
+pub use seal::{Keyring, SealError, SealKey};
 pub use stopwatch::Stopwatch;
 pub use store::{Clock, StoreError, SystemClock};
+pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};

@@ -14,10 +14,12 @@ mod new_step;
 mod pool;
 mod report;
 mod resolution;
+mod sealed;
 mod session;
 mod state;
 mod status;
 mod step;
+mod subscription;
 mod time;
 mod workflow;
 
@@ -29,7 +31,7 @@ pub use execution::{
     Standing, name_faults,
 };
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
-pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, WorkflowId};
+pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, WorkflowId};
 pub use key::{Key, NewKey, Right, Role};
 pub use message_group::{
     DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,
@@ -41,10 +43,12 @@ pub use resolution::{
     Aftermath, CompensationRun, CompensationScope, CompensationState, Decision, ResolutionDecision,
     RetryMode, RetrySource, Undo,
 };
+pub use sealed::{HIDDEN, SEALED, Sealed, hide_sealed, replace_sealed};
 pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use status::Status;
 pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};
+pub use subscription::{NewSubscription, Subscription};
 pub use time::Timestamp;
 pub use workflow::{
     BRANCH_ACTION, BranchDecision, ITEMS_ACTION, InWorkflow, Pinned, WAIT_ACTION, WORKFLOW_ACTION, Workflow,

@@ -23,6 +23,12 @@ pub const ITEMS_MAX: usize = 1_000_000;
 pub const ITEMS_PAGE: usize = 1_000;
 /// Workflows inside workflows.
 pub const WORKFLOW_NESTING_MAX: u32 = 64;
+/// Secret values of one workflow: each run is searched for all that it was given.
+pub const SECRET_VALUES_MAX: usize = 1_000;
+/// Subscriptions; every node holds them in memory. Kinds of events that one names, and bytes of its address.
+pub const SUBSCRIPTIONS_MAX: usize = 100;
+pub const SUBSCRIPTION_TYPES_MAX: usize = 64;
+pub const SUBSCRIPTION_URL_BYTES_MAX: usize = 2_048;
 /// Labels of one workflow.
 pub const LABELS_MAX: usize = 64;
 /// Workflows and definitions remembered between turns; more are read again when they are needed.
@@ -147,6 +153,7 @@ pub const EXECUTIONS_PER_COMMIT: usize = 256;
 /// Executions forgotten in one commit.
 pub const EXECUTIONS_FORGOTTEN_PAGE: usize = 1_000;
 
+const _: () = assert!(SUBSCRIPTIONS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(ITEMS_PAGE <= STEPS_PER_CREATE_MAX && ITEMS_PAGE <= CACHED_STEPS_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");

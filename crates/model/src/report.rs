@@ -10,6 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+use uuid::Uuid;
 
 /// One attempt of one step, given to one session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Claim {
     /// The workflow that it is done for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<Arc<ForWorkflow>>,
+    /// Whose secrets it may be given: those of its workflow and of those above, or of the delivery that it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<Uuid>,
 }
 
 /// What a run of a step knows of the workflow that it is done for.

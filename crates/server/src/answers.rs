@@ -2,16 +2,19 @@
 
 mod course;
 mod definitions;
+mod subscriptions;
 mod workflows;
 
 pub use course::{NoItems, decisions, events, items};
-pub use definitions::{Standing, as_written, definition, definitions, standing, stored};
+pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
+pub use subscriptions::subscriptions;
 pub use workflows::{workflow, workflows};
 
-use crate::secrets::Known;
+use crate::secrets::{Known, Secrets};
 use crate::{convert, figures, words};
 use model::{BlockId, Breaker, DispatchGroup, StepId, Timestamp};
 use std::collections::HashMap;
+use std::rc::Rc;
 use store::Browse;
 use store::{Filter, Result, StepRow};
 
@@ -49,12 +52,14 @@ pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
 /// A step without what its workflow calls secret.
 fn view(browse: &Browse, row: &StepRow, parents: &mut Parents, known: &mut Known) -> Result<wire::StepView> {
     let mut view = convert::step_view(row, parents.of(browse, row)?);
-    if let Some(part) = row.step.in_workflow
-        && let Some(secrets) = known.secrets_of(browse, part.workflow)?
-    {
-        secrets.hide_step(&mut view);
-    }
+    secrets_of(browse, row, known)?.hide_step(&mut view);
     Ok(view)
+}
+
+fn secrets_of(browse: &Browse, row: &StepRow, known: &mut Known) -> Result<Rc<Secrets>> {
+    let part = row.step.in_workflow;
+    let found = part.map_or(Ok(None), |part| known.secrets_of(browse, part.workflow))?;
+    Ok(found.unwrap_or_default())
 }
 
 fn weight(row: &StepRow) -> usize {
@@ -102,12 +107,9 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
         // The engine knows.
         progress: None,
     };
-    if let Some(part) = row.step.in_workflow
-        && let Some(secrets) = known.secrets_of(browse, part.workflow)?
-    {
-        secrets.hide_attempts(&mut shown.attempts);
-        secrets.hide_log(&mut shown.log);
-    }
+    let secrets = secrets_of(browse, &row, &mut known)?;
+    secrets.hide_attempts(&mut shown.attempts);
+    secrets.hide_log(&mut shown.log);
     Ok(Some(shown))
 }
 

@@ -4,6 +4,7 @@ mod key;
 mod message_group;
 mod pool;
 mod resolution;
+mod subscription;
 pub mod worker;
 mod workflow;
 
@@ -11,6 +12,7 @@ pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
 pub use resolution::{compensation_view, decision, resolution_view, resolve_body};
+pub use subscription::{subscription, subscription_change, subscription_made_view, subscription_view};
 pub use workflow::{
     cloud_event, decision_view, definition_fault, definition_view, item_counts, started_view,
     workflow_event_view, workflow_operated_view, workflow_view,

@@ -104,6 +104,7 @@ impl ApiError {
                 EngineError::Refused { .. }
                 | EngineError::GroupRefused { .. }
                 | EngineError::WorkflowRefused { .. }
+                | EngineError::SubscriptionChanged(_)
                 | EngineError::Apart
                 | EngineError::Undone,
             ) => (StatusCode::CONFLICT, "refused", "Refused"),

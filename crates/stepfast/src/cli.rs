@@ -1,10 +1,12 @@
 //! What can be typed: the commands, their options and their help.
 
 mod steps;
+mod subscriptions;
 mod upkeep;
 mod workflows;
 
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
+pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
 pub use workflows::{
     Apply, Cancel, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Resume, Run, ShowWorkflow,
@@ -123,6 +125,9 @@ pub enum Command {
     /// Named limits that steps share: how many run at once, how many start in a span of time
     #[command(subcommand)]
     Pools(Pools),
+    /// Who is told of what happens to workflows: webhooks, signed, by the kind of event
+    #[command(subcommand)]
+    Subscriptions(Subscriptions),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),

@@ -2,6 +2,7 @@
 
 mod actions;
 mod dispatch_scheduler;
+mod secrets;
 mod signing;
 mod worker;
 
@@ -38,6 +39,7 @@ struct RawConfig {
     pools: BTreeMap<String, RawPool>,
     actions: actions::RawActions,
     signing: signing::RawSigning,
+    secrets: secrets::RawSecrets,
     worker: worker::RawWorker,
     #[serde(rename = "dispatch-scheduler")]
     dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
@@ -59,7 +61,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "db",
     "bind",
     "port",
@@ -74,6 +76,7 @@ const KEYS: [&str; 17] = [
     "pools",
     "actions",
     "signing",
+    "secrets",
     "worker",
     "dispatch-scheduler",
     "router",
@@ -128,6 +131,7 @@ impl Settings {
             full_history(raw.history.or_else(|| std::env::var("STEPFAST_HISTORY").ok()), &mut faults);
         let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
         let signing = signing::check(&raw.signing, &signing::environment(), &mut faults);
+        let secrets = secrets::check(&raw.secrets, std::env::var(secrets::VARIABLE).ok(), &mut faults);
         let actions = Actions { signing, ..Actions::check(&raw.actions, &mut faults) };
         let worker = Worker::check(raw.worker, &mut faults);
         let scheduler = Scheduler::check(raw.dispatch_scheduler, &mut faults);
@@ -155,6 +159,7 @@ impl Settings {
             standby: raw.standby.unwrap_or(false),
             listen,
             pools,
+            secrets,
             published: scheduler.iter().map(|_| crate::scheduler::PUBLISHED.into()).collect(),
             ..engine::Config::default()
         };
@@ -324,7 +329,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
 
 /// What is wrong with a file. Its line is shown too, unless it may hold a secret.
 fn told(problem: &toml::de::Error, text: &str) -> String {
-    if !["signing", "secret", "queue-url"].iter().any(|word| text.contains(word)) {
+    if !["signing", "secret", "keys", "queue-url"].iter().any(|word| text.contains(word)) {
         return problem.to_string();
     }
     let before = problem.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -453,6 +458,9 @@ mod tests {
             "[signing.a]\nsecret = \"hunter2\"",
             "[signing]\na = \"hunter2\"",
             "signing = \"hunter2\"",
+            "[secrets]\nkeys = [\"hunter2\"]",
+            "[secrets]\nkeys = hunter2",
+            "secrets = \"hunter2\"",
             "port = \"x\"\n[signing.a]\nsecret = \"hunter2 hunter2 hunter2 hunter2\"",
         ] {
             let refused = format!("{:?}", load(file).unwrap_err());

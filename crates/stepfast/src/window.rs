@@ -128,7 +128,10 @@ impl Window {
 
     async fn definitions_after(&self, key: Option<&str>, after: Option<&str>) -> Result<DefinitionPage> {
         match self {
-            Window::Database(browse) => Ok(answers::definitions(browse, key, after, limits::PAGE_ROWS_MAX)?),
+            Window::Database(browse) => {
+                let after = after.and_then(answers::definition_cursor);
+                Ok(answers::definitions(browse, key, after.as_ref(), limits::PAGE_ROWS_MAX)?)
+            }
             Window::Server { .. } => {
                 let mut query = vec![("limit", limits::PAGE_ROWS_MAX.to_string())];
                 query.extend(key.map(|key| ("workflow", key.into())));

@@ -336,3 +336,29 @@ fn the_examples_are_sound() {
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workflows");
     Home::new().ok(&["validate", examples]);
 }
+
+#[test]
+fn a_secret_is_in_no_file_and_its_key_is_beside_the_database() {
+    let home = Home::new();
+    let order = home.file("order.yaml", ORDER);
+    let log = home.ok(&["run", &order, "--input", INPUT, "--json"]);
+    assert!(!log.contains("4111-1111"), "{log}");
+    let copy = home.dir.path().join("copy.db");
+    home.ok(&["backup", copy.to_str().unwrap()]);
+    let mut keys = 0;
+    for entry in std::fs::read_dir(home.dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let holds = |what: &[u8]| bytes.windows(what.len()).any(|part| part == what);
+        assert!(!holds(b"4111-1111"), "{} holds it", path.display());
+        if path.extension().is_some_and(|end| end == "key") {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            keys += 1;
+        }
+        if path == copy {
+            assert!(holds(b"sealed:v1:k1:"), "the copy holds what stands for it");
+        }
+    }
+    assert_eq!(keys, 1);
+}

@@ -25,6 +25,7 @@ mod settings;
 pub mod sql;
 pub mod sqlite;
 mod statements;
+pub mod subscriptions;
 pub mod workflows;
 mod writes;
 
@@ -33,7 +34,8 @@ pub use batch::{
     SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
-    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionLine, EventLine, Filter, StepRow, Totals, WorkflowFilter,
+    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, StepRow, Totals,
+    WorkflowFilter,
 };
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};

@@ -1,5 +1,6 @@
 //! The stage: one session that takes everything, and whose jobs do what their action says.
 
+use crate::dump::keys;
 use engine::{Config, Dispatch, Engine, EngineThread, Operation, ReportAnswer, SessionHandle, TickReport};
 use model::{
     Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId,
@@ -80,8 +81,9 @@ pub struct Stage {
 
 impl Stage {
     pub async fn new() -> Stage {
-        Stage::with(Config { by_hand: true, full_history: true, host: "stage".into(), ..Config::default() })
-            .await
+        let secrets = keys("k1");
+        let host = "stage".into();
+        Stage::with(Config { by_hand: true, full_history: true, host, secrets, ..Config::default() }).await
     }
 
     pub async fn with(config: Config) -> Stage {

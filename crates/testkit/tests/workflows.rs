@@ -16,5 +16,7 @@ mod linear;
 mod nested;
 #[path = "workflows/resolution.rs"]
 mod resolution;
+#[path = "workflows/secrets.rs"]
+mod secrets;
 #[path = "workflows/times.rs"]
 mod times;

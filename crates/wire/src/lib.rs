@@ -26,6 +26,7 @@ mod pool;
 mod problem;
 mod retention;
 mod step;
+mod subscription;
 mod tick;
 mod worker;
 mod workflow;
@@ -57,6 +58,10 @@ pub use retention::RetainedView;
 pub use step::{
     AttemptPage, AttemptView, ChildrenView, CreatedPage, CreatedView, DeliveryView, EventView, LogView,
     ProgressView, StepPage, StepShow, StepView,
+};
+pub use subscription::{
+    SubscriptionBody, SubscriptionChangeBody, SubscriptionMadeView, SubscriptionPage, SubscriptionTestView,
+    SubscriptionView,
 };
 pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{

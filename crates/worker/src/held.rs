@@ -174,6 +174,7 @@ mod tests {
             look: None,
             message_group: None,
             workflow: None,
+            opens: Vec::new(),
         }
     }
 

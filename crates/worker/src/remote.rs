@@ -282,6 +282,7 @@ fn claim(view: ClaimView) -> Option<Claim> {
         look,
         message_group: view.message_group.map(Into::into),
         workflow: view.workflow.and_then(for_workflow),
+        opens: Vec::new(),
     })
 }
 

@@ -80,6 +80,7 @@ impl Trial {
             look: None,
             message_group: None,
             workflow: None,
+            opens: Vec::new(),
         };
         Trial { claim, previous: Vec::new(), clock: Arc::default(), cancelled: false }
     }

@@ -61,7 +61,7 @@ pub(crate) static WORKFLOW: Object = Object {
             "secrets",
             Form::List { of: &Form::InputPath, min: 0, max: SECRETS_MAX },
             "[input.card.number]",
-            "Values of the input that are never shown.",
+            "Values of the input that are stored sealed and told only to whoever runs a step.",
         ),
         Key::new(
             "on_failure",

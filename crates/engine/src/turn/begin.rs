@@ -39,13 +39,14 @@ impl Node {
             return Ok(());
         }
         let step = self.board.step(sent.step).expect("it was just begun");
-        let (group, claim) = (step.dispatch_group.clone(), super::hand::claim_of(step));
+        let (group, mut claim) = (step.dispatch_group.clone(), super::hand::claim_of(step));
         match reply {
             Reply::Caller(_) => {
                 self.give(turn, sent.session, vec![(group, claim)])?;
                 turn.acts.reply(reply, Ok(Pulled::new()));
             }
             Reply::Signal(_) => {
+                self.dress(&mut claim)?;
                 self.held_elsewhere(sent.session, &group, &claim);
                 turn.acts.reply(reply, Ok(vec![(group, claim)]));
             }

@@ -216,10 +216,14 @@ impl Node {
     pub(super) fn reports(
         &mut self,
         turn: &mut Turn,
-        reports: Vec<Report>,
+        mut reports: Vec<Report>,
         reply: Reply<Vec<ReportAnswer>>,
         now: Timestamp,
     ) -> Result<()> {
+        // What comes from another node was covered there, before it was written down.
+        if matches!(reply, Reply::Caller(_)) {
+            reports.iter_mut().try_for_each(|report| self.cover_report(report))?;
+        }
         if !self.owns_all() && matches!(reply, Reply::Caller(_)) {
             return self.reports_apart(turn, reports, reply, now);
         }

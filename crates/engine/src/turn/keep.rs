@@ -288,7 +288,7 @@ impl Node {
         {
             let dispatch_group = step.dispatch_group.clone();
             self.deadlines.note(step);
-            self.sessions.gave(session, id, Hold { attempt, number: 0, dispatch_group, turn: 0 });
+            self.sessions.gave(session, id, Hold::from_before(attempt, dispatch_group));
             return Ok(0);
         }
         let children = step.child_block.and_then(|b| self.board.block(b));

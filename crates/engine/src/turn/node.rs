@@ -241,6 +241,11 @@ impl Node {
         let now = self.store.now();
         self.sessions.heard(session, now);
     }
+    /// It is looked at in a turn after this one.
+    pub(super) fn hear_later(&self, request: Request) {
+        // An engine that is gone has nothing to hear.
+        let _ = self.inbox.send(request);
+    }
     pub fn close(&mut self) {
         self.closing = true;
     }
@@ -334,6 +339,7 @@ impl Node {
         let watch = Stopwatch::start();
         self.again = false;
         self.say_again(turn);
+        self.know_subscribers(now)?;
         if self.peers.is_due(now) || self.peers.others && requests.iter().any(Request::makes_lines) {
             self.look(turn, now)?;
         }

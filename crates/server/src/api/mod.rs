@@ -19,6 +19,7 @@ mod pools;
 mod retention;
 mod router;
 mod steps;
+mod subscriptions;
 mod ticks;
 mod worker;
 mod workflow_filter;
@@ -59,6 +60,13 @@ pub fn routes() -> Routes {
         .at("/v1/workflows/{id}/resolve", [post(Operate, workflows::resolve)])
         .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate)])
         .at("/v1/events", [get(View, events::listen)])
+        .at("/v1/subscriptions", [get(View, subscriptions::list), post(Administer, subscriptions::create)])
+        .at(
+            "/v1/subscriptions/{id}",
+            [get(View, subscriptions::show), post(Administer, subscriptions::change)],
+        )
+        .at("/v1/subscriptions/{id}/remove", [post(Administer, subscriptions::remove)])
+        .at("/v1/subscriptions/{id}/test", [post(Operate, subscriptions::test)])
         .at("/v1/groups", [get(View, groups::list)])
         .at("/v1/breaker", [get(View, breaker::show), post(Operate, breaker::switch)])
         .at("/v1/pools", [get(View, pools::list), post(Operate, pools::set)])

@@ -22,6 +22,7 @@ mod retention;
 mod serve;
 mod show;
 mod sign_in;
+mod subscriptions;
 mod worker;
 mod workflow_events;
 mod workflow_pages;

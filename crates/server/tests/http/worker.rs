@@ -48,6 +48,30 @@ async fn a_worker_claims_runs_and_reports() {
 }
 
 #[tokio::test]
+async fn a_worker_is_given_what_is_secret_and_nobody_else() {
+    let place = Place::open();
+    let yaml =
+        "workflow: pay\nversion: 1.0.0\nsecrets: [input.card]\nsteps:\n  - { key: pay, action: work }\n";
+    place.define(yaml).await.ok();
+    let id = place.start("pay", json!({"card": "4111222233334444", "n": 1})).await;
+    let page = claim(&place, None, 0).await;
+    let given = &page["claims"][0];
+    assert_eq!(given["arguments"], json!({"card": "4111222233334444", "n": 1}));
+    let told = "not with 4111222233334444";
+    let item =
+        json!([{"step": given["step"], "attempt": 1, "outcome": "fail", "message": told, "log": [told]}]);
+    assert_eq!(report(&place, &page["session"], item).await, json!([{"answer": "applied"}]));
+    let shown = place.until_workflow(&id, "failed").await;
+    assert_eq!(shown["message"], "step `pay` is failed: not with [secret]");
+    let step = place.step(given["step"].as_str().unwrap()).await;
+    assert_eq!(
+        (&step["error_message"], &step["log"][0]["text"]),
+        (&json!("not with [secret]"), &json!("not with [secret]"))
+    );
+    place.close().await;
+}
+
+#[tokio::test]
 async fn every_outcome_can_be_reported_and_each_item_is_answered_on_its_own() {
     let place = Place::open();
     let outcomes = json!([

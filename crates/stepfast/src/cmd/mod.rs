@@ -27,6 +27,7 @@ mod start;
 mod steer;
 mod steps;
 mod storage;
+mod subscriptions;
 mod ticks;
 mod validate;
 mod watch;
@@ -94,6 +95,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Ticks(args) => ticks::run(&browse()?, &args, common.json),
         Command::Nodes => nodes::run(&browse()?, common.json),
         Command::MessageGroups(verb) => message_groups::run(&settings, &common, verb).await,
+        Command::Subscriptions(verb) => subscriptions::run(&settings, &common, verb).await,
         Command::Pools(verb) => pools::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,
         Command::Check(args) => check::run(&settings, &args, common.json),

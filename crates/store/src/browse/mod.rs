@@ -7,7 +7,7 @@ mod workflows;
 
 pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
 pub use nouns::{Filter, StepRow, Totals};
-pub use workflows::{DefinitionLine, EventLine, WorkflowFilter};
+pub use workflows::{DefinitionKey, DefinitionLine, EventLine, WorkflowFilter};
 
 use crate::batch::{Alert, NodeRow, SessionRow, Tick};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
@@ -15,10 +15,11 @@ use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
 use crate::{
     AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, pools, previous, reads, rows, settings,
+    subscriptions,
 };
 use model::{
     Block, BlockId, Breaker, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
-    SessionId, StepId, Timestamp, limits,
+    SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
 };
 
 pub struct Browse {
@@ -242,6 +243,16 @@ impl Browse {
     /// Every API key, newest first.
     pub fn keys(&self) -> Result<Vec<Key>> {
         keys::all(self.sql())
+    }
+
+    /// Subscriptions, oldest first, behind one.
+    pub fn subscriptions(&self, after: Option<SubscriptionId>, limit: usize) -> Result<Vec<Subscription>> {
+        let rows = subscriptions::page(self.sql(), after, limit)?;
+        Ok(rows.into_iter().map(|row| row.subscription).collect())
+    }
+
+    pub fn subscription(&self, id: SubscriptionId) -> Result<Option<Subscription>> {
+        Ok(subscriptions::find(self.sql(), id)?.map(|row| row.subscription))
     }
 
     /// The API keys that are not revoked, with what is kept of their secrets.

@@ -51,6 +51,13 @@ pub struct DefinitionLine {
     pub live: u64,
 }
 
+/// Where a page of definitions goes on: behind this version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionKey {
+    pub key: String,
+    pub version: [u64; 3],
+}
+
 impl Browse {
     pub fn workflow(&self, id: WorkflowId) -> Result<Option<Workflow>> {
         workflows::workflow(self.sql(), id)
@@ -167,11 +174,44 @@ impl Browse {
     }
 
     /// Definitions on record, by key and from the newest version on.
-    pub fn definitions(&self, key: Option<&str>, limit: usize) -> Result<Vec<DefinitionLine>> {
-        let (condition, values) = match key {
-            Some(key) => ("where d.key = $1", vec![Param::from(key)]),
-            None => ("", Vec::new()),
+    pub fn definitions(
+        &self,
+        key: Option<&str>,
+        after: Option<&DefinitionKey>,
+        limit: usize,
+    ) -> Result<Vec<DefinitionLine>> {
+        let mut conditions = Vec::new();
+        let mut values = Vec::new();
+        if let Some(key) = key {
+            conditions.push("d.key = $1".to_string());
+            values.push(Param::from(key));
+        }
+        if let Some(DefinitionKey { key, version: [major, minor, patch] }) = after {
+            let [k, a, b, c] = [1, 2, 3, 4].map(|n| n + values.len());
+            conditions.push(format!(
+                "(d.key > ${k} or d.key = ${k} and (d.major, d.minor, d.patch) < (${a}, ${b}, ${c}))"
+            ));
+            values.extend([Param::from(key), (*major).into(), (*minor).into(), (*patch).into()]);
+        }
+        let condition = match conditions.is_empty() {
+            true => String::new(),
+            false => format!("where {}", conditions.join(" and ")),
         };
+        self.definition_lines(&condition, &values, limit)
+    }
+
+    /// One version of a definition, as lists show it.
+    pub fn definition_line(&self, key: &str, version: &str) -> Result<Option<DefinitionLine>> {
+        let found = self.definition_lines("where d.key = $1 and d.version = $2", params![key, version], 1)?;
+        Ok(found.into_iter().next())
+    }
+
+    fn definition_lines(
+        &self,
+        condition: &str,
+        values: &[Param],
+        limit: usize,
+    ) -> Result<Vec<DefinitionLine>> {
         let text = format!(
             "select d.key, d.version, d.hash, d.created_at, d.created_by,
                     (select count(*) from workflows w
@@ -179,9 +219,9 @@ impl Browse {
                         and {OPEN_WORKFLOW})
                from definitions d {condition}
               order by d.key, d.major desc, d.minor desc, d.patch desc limit {}",
-            limit.clamp(1, limits::PAGE_ROWS_MAX)
+            limit.clamp(1, limits::PAGE_ROWS_MAX + 1)
         );
-        self.sql().rows(&text, &values, |row| {
+        self.sql().rows(&text, values, |row| {
             Ok(DefinitionLine {
                 key: row.get(0)?,
                 version: row.get(1)?,

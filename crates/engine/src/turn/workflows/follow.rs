@@ -36,6 +36,7 @@ impl Node {
                 None => self.step_ended(turn, entry, &step, part, now)?,
             }
         }
+        self.deliver_events(turn, now)?;
         Ok(any)
     }
 

@@ -130,15 +130,19 @@ impl Node {
             Some(_) if input.get().len() > limits::PAYLOAD_BYTES_MAX => {
                 Some(format!("its input would be {} bytes long", input.get().len()))
             }
-            Some(plan) => plan
-                .input
-                .as_ref()
-                .and_then(|shape| shape.complaint(&serde_json::from_str(input.get()).unwrap_or_default()))
-                .map(|complaint| format!("its input does not suit `{named}`: {complaint}")),
+            Some(_) => None,
         };
         let plan = match (plan, complaint) {
             (Some(plan), None) => plan,
             (_, complaint) => return self.fail_step(turn, entry, def, complaint.unwrap_or_default(), now),
+        };
+        let id = self.new_workflow_id(now);
+        let input = match self.input_below(entry, &plan, &input, id)? {
+            Ok(input) => input,
+            Err(complaint) => {
+                let message = format!("its input does not suit `{named}`: {complaint}");
+                return self.fail_step(turn, entry, def, message, now);
+            }
         };
         let new = NewStep { arguments: Some(input.clone()), ..self.own_step(entry, def) };
         let mut rows = self.sound_plan(turn, new, now)?;
@@ -149,10 +153,10 @@ impl Node {
         let step = live.step;
         let blank =
             self.blank_workflow(&plan, input.get().into(), entry.workflow.dispatch_group.clone(), now);
-        live.below = Some(blank.id);
+        live.below = Some(id);
         self.start_without_worker(step)?;
         self.board.edit(step, |step, _| step.parked = true);
-        self.begin_workflow(turn, Workflow { parent: Some(step), depth, ..blank }, plan, now)?;
+        self.begin_workflow(turn, Workflow { id, parent: Some(step), depth, ..blank }, plan, now)?;
         Ok(Vec::new())
     }
 

@@ -13,11 +13,13 @@ mod make;
 mod moves;
 mod operate;
 mod resolve;
+mod secrets;
 mod timers;
 mod undo;
 mod waiting;
 mod write;
 
+use super::subscribed::Subscribers;
 use super::timers::Timers;
 use fan_out::Fan;
 use model::{
@@ -155,6 +157,7 @@ pub struct Workflows {
     over: VecDeque<(u64, WorkflowId)>,
     /// New ones that another node begins.
     abroad: Vec<Workflow>,
+    pub(super) subscribers: Subscribers,
 }
 
 impl Workflows {
@@ -168,9 +171,10 @@ impl Workflows {
         self.filled.clear();
         self.filling.append(&mut self.fill_next);
     }
-    /// There may be newer versions.
+    /// There may be newer versions, and others who want to be told.
     pub fn look_again(&mut self) {
         self.newest.clear();
+        self.subscribers.look_again();
     }
     /// What is not needed in memory is read again when it is; what is not on disk yet stays.
     pub fn trim(&mut self, durable: u64) {
@@ -202,6 +206,10 @@ impl Workflows {
         let filling = waits.then_some(Timestamp(0));
         [self.timers.next_at(), filling].into_iter().flatten().min()
     }
+    /// The step above a workflow in hand.
+    pub fn parent_of(&self, id: WorkflowId) -> Option<Option<StepId>> {
+        self.entries.get(&id).map(|entry| entry.workflow.parent)
+    }
     /// Whoever took it puts it back.
     fn put(&mut self, entry: Entry) {
         if entry.workflow.state.is_final() {
@@ -219,7 +227,7 @@ impl Workflows {
     ) {
         let number = self.numbers.entry(of.dispatch_group.clone()).or_default();
         *number += 1;
-        self.events.push(WorkflowEvent {
+        let event = WorkflowEvent {
             dispatch_group: of.dispatch_group.clone(),
             number: *number,
             workflow: of.id,
@@ -227,6 +235,8 @@ impl Workflows {
             kind,
             step_key: step.map(Into::into),
             data,
-        });
+        };
+        self.subscribers.note(of, &event);
+        self.events.push(event);
     }
 }

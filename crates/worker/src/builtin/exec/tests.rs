@@ -27,6 +27,7 @@ fn claim(arguments: &Value) -> Claim {
         look: None,
         message_group: None,
         workflow: None,
+        opens: Vec::new(),
     }
 }
 

@@ -116,6 +116,7 @@ pub fn claim(arguments: &str) -> Claim {
         look: None,
         message_group: None,
         workflow: None,
+        opens: Vec::new(),
     }
 }
 
