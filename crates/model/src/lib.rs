@@ -35,11 +35,13 @@ pub use message_group::{
 };
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use pool::{Pool, PoolUse, Rate};
-pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Progress, Report};
+pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Poll, Progress, Report};
 pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use status::Status;
-pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};
+pub use step::{
+    Backoff, Detail, Look, LookAt, Name, Place, PollAttempt, PollVerdict, Polls, Priority, Step, StepKind,
+};
 pub use time::Timestamp;
 pub use workflow::{
     BRANCH_ACTION, BranchDecision, ITEMS_ACTION, InWorkflow, Pinned, WAIT_ACTION, WORKFLOW_ACTION, Workflow,

@@ -152,6 +152,10 @@ words!(
         WorkflowCancelled = "workflow_cancelled",
         /// Nothing of its workflow starts now.
         WorkflowHeld = "workflow_held",
+        /// A poll said that what is waited for will never come.
+        PollAborted = "poll_aborted",
+        /// Nothing came of its polls in time.
+        PollTimedOut = "poll_timed_out",
     }
 );
 

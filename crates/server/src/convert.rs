@@ -133,7 +133,7 @@ pub fn operated_view(done: &Operated) -> wire::OperatedView {
 /// One reason to wait as a sentence, with the time it holds until where there is one.
 pub fn why_sentence(why: &Why) -> String {
     match why {
-        Why::DueLater { at, .. } => format!("{why}, at {}", instant(*at)),
+        Why::DueLater { at, .. } | Why::PollLater { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Breaker { until: Some(until), .. } => format!("{why}, until {}", instant(*until)),
         Why::PoolRate { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Queued { since } => format!("{why}; it was queued at {}", instant(*since)),

@@ -2,8 +2,8 @@
 
 use crate::Lease;
 use model::{
-    Block, BranchDecision, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId,
-    SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow, WorkflowId,
+    Block, BranchDecision, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId,
+    PollAttempt, SessionId, SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -323,6 +323,8 @@ pub struct Batch {
     pub claims_done: Vec<i64>,
     pub tallies: Vec<(TallyKey, i64)>,
     pub attempts: Vec<Attempt>,
+    /// Polls that were answered, each with how many of its step are kept.
+    pub polls: Vec<(PollAttempt, u32)>,
     pub events: Vec<EventRow>,
     /// What one run of a step said.
     pub logs: Vec<(StepId, u32, Vec<LogLine>)>,
@@ -398,6 +400,7 @@ impl Batch {
             claims_done: Vec::new(),
             tallies: Vec::new(),
             attempts: Vec::new(),
+            polls: Vec::new(),
             logs: Vec::new(),
             events: Vec::new(),
             sessions: Vec::new(),
@@ -431,6 +434,7 @@ impl Batch {
             && self.posts.is_empty()
             && self.posted.is_empty()
             && self.attempts.is_empty()
+            && self.polls.is_empty()
             && self.sessions.is_empty()
             && self.renew.is_none()
             && self.ticks.is_empty()

@@ -33,7 +33,8 @@ pub use batch::{
     SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
-    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionLine, EventLine, Filter, StepRow, Totals, WorkflowFilter,
+    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionLine, EventLine, Filter, PollFilter, StepRow, Totals,
+    WorkflowFilter,
 };
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};

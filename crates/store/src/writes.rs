@@ -12,7 +12,7 @@ use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
 use model::limits;
-use model::{Backoff, Block, Breaker, Counts, Step, StepId, Timestamp};
+use model::{Backoff, Block, Breaker, Counts, PollAttempt, PollVerdict, Step, StepId, Timestamp};
 use rules::board::HoldChange;
 use std::time::Duration;
 
@@ -57,6 +57,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
     plan.put_attempts(batch);
+    plan.put_polls(batch);
     plan.put_logs(batch);
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
@@ -166,6 +167,15 @@ impl<'a> Plan<'a> {
         let many = batch.attempts.iter().filter(|a| a.attempt > limits::ATTEMPTS_KEPT && !a.is_late());
         let old = many.map(|a| values![a.step.bytes(), a.attempt - limits::ATTEMPTS_KEPT]).collect();
         self.put(sql::FORGET_ATTEMPTS, false, old);
+    }
+
+    /// Each once, by its number: two that count alike are one too many, and the turn is not stored.
+    fn put_polls(&mut self, batch: &'a Batch) {
+        let all = || batch.polls.iter();
+        self.put(sql::INSERT_POLL, true, all().map(|(poll, _)| poll_attempt(poll)).collect());
+        let old = all().filter(|(poll, kept)| poll.number > *kept);
+        let old = old.map(|(poll, kept)| values![poll.step.bytes(), poll.number - kept]).collect();
+        self.put(sql::FORGET_POLLS, false, old);
     }
 
     fn put_logs(&mut self, batch: &'a Batch) {
@@ -312,6 +322,20 @@ fn end_parked(write: &StepWrite, expected: u64) -> Values<'_> {
     values![write.step.completed_at, write.step.id.bytes(), expected]
 }
 
+/// For `insert_poll.sql`.
+fn poll_attempt(poll: &PollAttempt) -> Values<'_> {
+    values![
+        poll.step.bytes(),
+        poll.number,
+        poll.attempt,
+        i64::from(poll.verdict == PollVerdict::Complete),
+        i64::from(poll.verdict == PollVerdict::Continue),
+        poll.next_interval.map(|wait| wait.as_millis().try_into().unwrap_or(i64::MAX)),
+        poll.at,
+        poll.data.as_deref(),
+    ]
+}
+
 /// For `write_step.sql`.
 fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
     let (s, d) = (&write.step, &write.detail);
@@ -346,6 +370,8 @@ fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
         d.block_cleared_at,
         d.block_cleared_by.as_deref(),
         d.block_cleared_why.as_deref(),
+        s.polled.as_ref().map(|polled| polled.started_at),
+        s.polled.as_ref().and_then(|polled| polled.data.as_deref()),
         s.id.bytes(),
         expected,
     ]

@@ -12,5 +12,9 @@ mod keys;
 mod linear;
 #[path = "workflows/nested.rs"]
 mod nested;
+#[path = "workflows/polls.rs"]
+mod polls;
+#[path = "workflows/polls_held.rs"]
+mod polls_held;
 #[path = "workflows/times.rs"]
 mod times;

@@ -61,8 +61,8 @@ pub use step::{
 pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{
     ClaimBody, ClaimView, ClaimedPage, DeliveryItem, ForWorkflowView, HeartbeatBody, HeartbeatView, Held,
-    LeaveBody, LookView, PreviousBody, PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem,
-    ReportedView,
+    LeaveBody, LookView, PollClaimView, PreviousBody, PreviousView, ProgressItem, ReportAnswerView,
+    ReportBody, ReportItem, ReportedView,
 };
 pub use workflow::{
     CloudEvent, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage, StartBody, StartedView,

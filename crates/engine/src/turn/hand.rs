@@ -187,6 +187,7 @@ impl Node {
     pub(super) fn give(&mut self, turn: &mut Turn, session: SessionId, mut claims: Pulled) -> Result<()> {
         for (_, claim) in &mut claims {
             claim.workflow = self.workflow_of(claim.step)?;
+            claim.poll = self.poll_claimed(claim.step)?;
         }
         let live = self.sessions.get_mut(session).map(|live| {
             live.handed += 1;
@@ -239,5 +240,6 @@ pub(super) fn claim_of(step: &Step) -> Claim {
         look: step.look.clone(),
         message_group: step.member.as_ref().map(|member| member.group.clone()),
         workflow: None,
+        poll: None,
     }
 }

@@ -6,6 +6,7 @@ use super::node::{Node, Turn};
 use super::owed::Word;
 use super::peers::Then;
 use super::sessions::Hold;
+use super::workflows::polled;
 use crate::EngineError;
 use crate::request::{Created, Reply, ReportAnswer, Request};
 use crate::signal::{Signal, read};
@@ -285,6 +286,10 @@ impl Node {
         if !self.bring(report.step)? {
             return Ok(ReportAnswer::Late);
         }
+        let poll = self.poll_of(report.step)?;
+        if let Some((plan, part)) = &poll {
+            self.look_at_poll(&mut report, plan, *part)?;
+        }
         if let Some(faults) = self.add_children(turn, &report, now)? {
             let message = format!("its children were refused: {}", EngineError::Invalid(faults));
             let failure = model::Failure { message, trace: None };
@@ -299,6 +304,13 @@ impl Node {
             turn.logs.push((report.step, report.attempt, bounded(log)));
         }
         let delivery = report.delivery.take().map(|delivery| delivery.bounded(now));
+        if let Some((plan, part)) = poll
+            && let Some(polled) = polled(&plan, part, step, &report, now)
+        {
+            turn.deliveries.extend(delivery.map(|d| ((report.step, report.attempt), d)));
+            self.polled(turn, &plan, part, polled, now)?;
+            return Ok(ReportAnswer::Applied);
+        }
         let children = step.child_block.and_then(|b| self.board.block(b));
         match worker::decide(step, children, &report, now) {
             Answer::Late => {

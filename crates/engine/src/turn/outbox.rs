@@ -291,13 +291,15 @@ impl Node {
             return Ok(());
         }
         let step = self.board.step(sent.step).expect("it was just begun");
-        let (group, claim) = (step.dispatch_group.clone(), super::hand::claim_of(step));
+        let (group, mut claim) = (step.dispatch_group.clone(), super::hand::claim_of(step));
         match reply {
             Reply::Caller(_) => {
                 self.give(turn, sent.session, vec![(group, claim)])?;
                 turn.acts.reply(reply, Ok(Pulled::new()));
             }
             Reply::Signal(_) => {
+                claim.workflow = self.workflow_of(sent.step)?;
+                claim.poll = self.poll_claimed(sent.step)?;
                 self.held_elsewhere(sent.session, &group, &claim);
                 turn.acts.reply(reply, Ok(vec![(group, claim)]));
             }

@@ -114,6 +114,7 @@ pub(super) fn kind(def: &StepDef) -> (&'static str, Option<&str>) {
     match &def.work {
         Work::Action(action) if action.each.is_some() => ("fan_out", Some(&action.action)),
         Work::Action(action) => ("action", Some(&action.action)),
+        Work::Poll(poll) => ("poll", Some(&poll.run.action)),
         Work::Wait(_) => ("wait", None),
         Work::Branch(_) => ("branch", None),
         Work::Workflow(_) => ("workflow", None),

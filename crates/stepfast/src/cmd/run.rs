@@ -136,10 +136,7 @@ fn known(given: &Given, registry: &Registry) -> Result<()> {
 }
 
 fn actions(definition: &Definition) -> impl Iterator<Item = (&str, &str)> {
-    definition.steps.iter().filter_map(|step| match &step.work {
-        Work::Action(action) => Some((step.key.as_str(), action.action.as_str())),
-        _ => None,
-    })
+    definition.steps.iter().filter_map(|step| Some((step.key.as_str(), step.work.action()?.action.as_str())))
 }
 
 fn told(shown: &Shown, json: bool) -> Result<ExitCode> {

@@ -25,10 +25,7 @@ fn read(yaml: &str) -> Definition {
 /// A worker for all that the definitions name. It holds every job until the story has it answer.
 fn worker(definitions: &[Definition]) -> SessionOffer {
     let steps = definitions.iter().flat_map(|definition| &definition.steps);
-    let actions = steps.filter_map(|step| match &step.work {
-        Work::Action(action) => Some(action.action.as_str()),
-        _ => None,
-    });
+    let actions = steps.filter_map(|step| Some(step.work.action()?.action.as_str()));
     let actions: BTreeSet<&str> = actions.collect();
     SessionOffer {
         host: "patterns".into(),

@@ -11,6 +11,7 @@ mod load;
 mod make;
 mod moves;
 mod operate;
+mod polls;
 mod timers;
 mod waiting;
 mod write;
@@ -20,6 +21,7 @@ use fan_out::Fan;
 use model::{
     BranchDecision, DispatchGroup, Name, StepId, Timestamp, Workflow, WorkflowId, WorkflowState, limits,
 };
+pub use polls::polled;
 use rules::board::IdMap;
 use rules::workflow::progress::Progress;
 use rules::workflow::{Answers, Plan};
