@@ -31,8 +31,8 @@ pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
     Attending, Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Outgoing,
-    Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated, WorkflowOperation,
-    WorkflowVerb,
+    PollRecovery, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated,
+    WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;
 pub use rules::idempotency::Refusal;

@@ -218,6 +218,15 @@ pub struct TickReport {
     pub stopped_at: Option<&'static str>,
 }
 
+/// Polls that somebody should have made long ago are put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PollRecovery {
+    /// Those that are due for longer than this.
+    pub older: Duration,
+    pub by: String,
+    pub dry_run: bool,
+}
+
 pub enum Request {
     Create {
         steps: Vec<NewStep>,
@@ -240,6 +249,10 @@ pub enum Request {
     OperateWorkflow {
         operation: WorkflowOperation,
         reply: Reply<WorkflowOperated>,
+    },
+    RecoverPolls {
+        recovery: PollRecovery,
+        reply: Reply<Vec<StepId>>,
     },
     Breaker {
         scope: Option<DispatchGroup>,

@@ -2,10 +2,12 @@
 
 mod course;
 mod definitions;
+mod polls;
 mod workflows;
 
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definitions, standing, stored};
+pub use polls::{polls, read_poll_cursor};
 pub use workflows::{workflow, workflows};
 
 use crate::secrets::Known;
@@ -99,6 +101,7 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
         history: browse.history(id)?.iter().map(convert::event_view).collect(),
         log: browse.log(id)?.iter().map(convert::log_view).collect(),
         children: children.as_ref().map(convert::children_view),
+        polls: convert::polls_view(&row.step, &browse.polls(id)?),
         // The engine knows.
         progress: None,
     };
@@ -107,6 +110,7 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
     {
         secrets.hide_attempts(&mut shown.attempts);
         secrets.hide_log(&mut shown.log);
+        shown.polls.iter_mut().for_each(|polls| secrets.hide_polls(polls));
     }
     Ok(Some(shown))
 }

@@ -2,12 +2,14 @@
 
 mod key;
 mod message_group;
+mod poll;
 mod pool;
 pub mod worker;
 mod workflow;
 
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
+pub use poll::{poll_view, polling_view, polls_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
 pub use workflow::{
     cloud_event, decision_view, definition_fault, definition_view, item_counts, started_view,

@@ -44,6 +44,7 @@ impl Node {
             Request::OperateWorkflow { operation, reply } => {
                 self.operate_workflow(turn, operation, reply, now)
             }
+            Request::RecoverPolls { recovery, reply } => self.recover_polls(turn, &recovery, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
                 Ok(())
@@ -551,6 +552,7 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::OperateGroup { reply, .. } => no(reply, problem),
         Request::StartWorkflow { reply, .. } => no(reply, problem),
         Request::OperateWorkflow { reply, .. } => no(reply, problem),
+        Request::RecoverPolls { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),
         Request::Join { reply, .. } | Request::JoinAgain { reply, .. } => no(reply, problem),
         Request::Reports { reply, .. } => no(reply, problem),

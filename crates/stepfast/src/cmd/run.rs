@@ -16,7 +16,7 @@ use crate::window::Window;
 use crate::{Refused, Unavailable};
 use anyhow::{Context, Result, bail};
 use engine::StartWorkflow;
-use model::definition::{Definition, Work};
+use model::definition::Definition;
 use model::limits;
 use std::io::IsTerminal;
 use std::os::unix::fs::DirBuilderExt;

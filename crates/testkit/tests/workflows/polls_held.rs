@@ -295,3 +295,27 @@ steps:
     assert_eq!(stage.step(step).step.child_block, None);
     assert!(stage.browse().polls(step).unwrap().iter().all(|poll| poll.verdict != PollVerdict::Complete));
 }
+
+#[tokio::test]
+async fn recovery_finds_nothing_while_all_is_well() {
+    let mut stage = Stage::new().await;
+    let id = stage
+        .run(&paid("action: poll, interval: 60s, max_duration: 9h"), json!({"says": ["continue"]}))
+        .await;
+    let recover = |older: Duration| engine::PollRecovery { older, by: "test".into(), dry_run: false };
+    stage.advance(10 * MINUTE).await;
+    assert_eq!(stage.engine.recover_polls(recover(60 * MINUTE)).await.unwrap(), []);
+    let off = Breaker { off: true, ..Breaker::default() };
+    stage.engine.set_breaker(None, off, "test").await.unwrap();
+    assert_eq!(stage.engine.recover_polls(recover(MINUTE)).await.unwrap(), [], "nobody could have begun it");
+    stage.engine.set_breaker(None, Breaker::default(), "test").await.unwrap();
+    // Nothing has ticked since it was due.
+    let step = stage.step_of(id, "paid");
+    let tried = engine::PollRecovery { dry_run: true, ..recover(MINUTE) };
+    assert_eq!(stage.engine.recover_polls(tried).await.unwrap(), [step]);
+    assert_eq!(stage.engine.recover_polls(recover(MINUTE)).await.unwrap(), [step]);
+    stage.settle().await;
+    assert_eq!(stage.step(step).step.polls, 2);
+    let audit = stage.browse().audit(10).unwrap();
+    assert!(audit.iter().any(|(_, entry)| entry.verb == "recover poll"), "{audit:?}");
+}

@@ -12,6 +12,7 @@ mod make;
 mod moves;
 mod operate;
 mod polls;
+mod recover;
 mod timers;
 mod waiting;
 mod write;
