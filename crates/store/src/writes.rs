@@ -2,6 +2,7 @@
 //!
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
+mod polls;
 mod workflows;
 
 use crate::batch::{
@@ -12,7 +13,7 @@ use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
 use model::limits;
-use model::{Backoff, Block, Breaker, Counts, PollAttempt, PollVerdict, Step, StepId, Timestamp};
+use model::{Backoff, Block, Breaker, Counts, Step, StepId, Timestamp};
 use rules::board::HoldChange;
 use std::time::Duration;
 
@@ -169,15 +170,6 @@ impl<'a> Plan<'a> {
         self.put(sql::FORGET_ATTEMPTS, false, old);
     }
 
-    /// Each once, by its number: two that count alike are one too many, and the turn is not stored.
-    fn put_polls(&mut self, batch: &'a Batch) {
-        let all = || batch.polls.iter();
-        self.put(sql::INSERT_POLL, true, all().map(|(poll, _)| poll_attempt(poll)).collect());
-        let old = all().filter(|(poll, kept)| poll.number > *kept);
-        let old = old.map(|(poll, kept)| values![poll.step.bytes(), poll.number - kept]).collect();
-        self.put(sql::FORGET_POLLS, false, old);
-    }
-
     fn put_logs(&mut self, batch: &'a Batch) {
         let (mut lines, mut old) = (vec![], vec![]);
         for (step, attempt, log) in &batch.logs {
@@ -320,20 +312,6 @@ fn park_step(write: &StepWrite, expected: u64) -> Values<'_> {
 /// For `end_parked.sql`.
 fn end_parked(write: &StepWrite, expected: u64) -> Values<'_> {
     values![write.step.completed_at, write.step.id.bytes(), expected]
-}
-
-/// For `insert_poll.sql`.
-fn poll_attempt(poll: &PollAttempt) -> Values<'_> {
-    values![
-        poll.step.bytes(),
-        poll.number,
-        poll.attempt,
-        i64::from(poll.verdict == PollVerdict::Complete),
-        i64::from(poll.verdict == PollVerdict::Continue),
-        poll.next_interval.map(|wait| wait.as_millis().try_into().unwrap_or(i64::MAX)),
-        poll.at,
-        poll.data.as_deref(),
-    ]
 }
 
 /// For `write_step.sql`.

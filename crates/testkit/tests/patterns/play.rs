@@ -1,7 +1,7 @@
 //! A pattern on a stage: its definitions run as they are written, and the story says which job answers when.
 
 use super::page::Pattern;
-use model::definition::{Definition, Work};
+use model::definition::Definition;
 use model::{Name, Outcome, SessionOffer, State, StepId, WorkflowId};
 use rules::operator::Verb;
 use rules::settle::Mode;

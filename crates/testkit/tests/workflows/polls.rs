@@ -20,7 +20,7 @@ steps:
 
 /// When the polls on record were made, in seconds since the first.
 pub fn times(stage: &Stage, id: WorkflowId) -> Vec<u64> {
-    let polls = stage.browse().polls(stage.step_of(id, "paid")).unwrap();
+    let polls = stage.browse().polls(stage.step_of(id, "paid")).expect("a read");
     let first = polls.first().map_or(Timestamp(0), |poll| poll.at);
     polls.iter().map(|poll| poll.at.since(first).as_secs()).collect()
 }
