@@ -45,6 +45,7 @@ fn assemble(mut written: Map<String, Value>) -> Value {
     let mut action = take(&mut written, Home::Action);
     let workflow = take(&mut written, Home::Workflow);
     let (wait, branch) = (written.remove("wait"), written.remove("branch"));
+    let poll = written.remove("poll");
     if let Some(items) = action.remove("each") {
         each.insert("items".into(), items);
         action.insert("each".into(), Value::Object(each));
@@ -61,10 +62,22 @@ fn assemble(mut written: Map<String, Value>) -> Value {
         (Some(until), _) => json!({ "wait": until }),
         (None, Some(branch)) => json!({ "branch": branch }),
         (None, None) if workflow.contains_key("workflow") => json!({ "workflow": workflow }),
-        (None, None) => json!({ "action": action }),
+        (None, None) => match poll {
+            Some(Value::Object(poll)) => json!({ "poll": polled(poll, action) }),
+            _ => json!({ "action": action }),
+        },
     };
     written.insert("work".into(), work);
     Value::Object(written)
+}
+
+/// Keys of a poll that say what is run for it; how it is run is said beside the poll.
+const RUN: [&str; 2] = ["action", "arguments"];
+
+fn polled(mut poll: Map<String, Value>, mut run: Map<String, Value>) -> Map<String, Value> {
+    run.extend(RUN.iter().filter_map(|key| Some((key.to_string(), poll.remove(*key)?))));
+    poll.insert("run".into(), Value::Object(run));
+    poll
 }
 
 /// A definition as one would write it, without what holds anyway.
@@ -96,6 +109,13 @@ fn flatten(mut step: Map<String, Value>) -> Value {
                     step.append(&mut each);
                 }
                 step.append(action);
+            }
+            ("poll", Value::Object(poll)) => {
+                if let Some(Value::Object(mut run)) = poll.remove("run") {
+                    poll.extend(RUN.iter().filter_map(|key| Some((key.to_string(), run.remove(*key)?))));
+                    step.append(&mut run);
+                }
+                step.insert(kind, what);
             }
             ("workflow", Value::Object(workflow)) => step.append(workflow),
             ("wait", Value::Object(wait)) if wait.contains_key("for") => {

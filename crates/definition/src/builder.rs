@@ -28,8 +28,10 @@
 //! assert_eq!(faults[1].field, "steps[0].after[0]");
 //! ```
 
+mod poll;
 mod step;
 
+pub use poll::Poll;
 pub use step::{Does, Step};
 
 use model::definition::{

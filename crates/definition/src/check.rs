@@ -6,6 +6,7 @@
 mod expressions;
 mod order;
 mod outputs;
+mod polls;
 mod reach;
 mod relations;
 mod resolution;

@@ -33,7 +33,7 @@ pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
     Attending, Created, Dispatch, Errand, GroupOperated, GroupOperation, Handed, Operated, Operation,
-    Outgoing, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated,
+    Outgoing, PollRecovery, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated,
     WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;

@@ -222,6 +222,15 @@ pub struct TickReport {
     pub stopped_at: Option<&'static str>,
 }
 
+/// Polls that somebody should have made long ago are put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PollRecovery {
+    /// Those that are due for longer than this.
+    pub older: Duration,
+    pub by: String,
+    pub dry_run: bool,
+}
+
 pub enum Request {
     Create {
         steps: Vec<NewStep>,
@@ -244,6 +253,10 @@ pub enum Request {
     OperateWorkflow {
         operation: WorkflowOperation,
         reply: Reply<WorkflowOperated>,
+    },
+    RecoverPolls {
+        recovery: PollRecovery,
+        reply: Reply<Vec<StepId>>,
     },
     Breaker {
         scope: Option<DispatchGroup>,

@@ -123,6 +123,25 @@ pub enum Work {
     Branch(Branch),
     /// Another workflow is started, and its end waited for.
     Workflow(SubWorkflow),
+    /// A worker runs an action again and again, until it answers that what is waited for is there.
+    Poll(Box<PollDef>),
+}
+
+impl Work {
+    /// What a worker runs, once or again and again.
+    pub fn action(&self) -> Option<&ActionDef> {
+        match self {
+            Work::Action(action) => Some(action),
+            Work::Poll(poll) => Some(&poll.run),
+            Work::Wait(_) | Work::Branch(_) | Work::Workflow(_) => None,
+        }
+    }
+    pub fn poll(&self) -> Option<&PollDef> {
+        match self {
+            Work::Poll(poll) => Some(poll),
+            _ => None,
+        }
+    }
 }
 
 impl Default for Work {
@@ -390,6 +409,58 @@ pub enum UndoneWhen {
     Started,
 }
 
+/// An action that is asked again and again.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PollDef {
+    /// What is run for each poll; it has no `each`.
+    pub run: ActionDef,
+    /// The wait before the second poll.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
+    /// By what the wait grows each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<f64>,
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub max_interval: Option<Duration>,
+    /// How long it may go on, from the first poll that was answered.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub max_duration: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// The answer of a job that knows nothing of polls is the last if this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Expression>,
+    /// It fails at once if this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abort_when: Option<Expression>,
+    pub on_timeout: PollTimeout,
+    /// What it answers when its time is over.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// Polls that are kept on record, counted from the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_last: Option<u32>,
+}
+
+/// What it means that nothing came of the polls in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PollTimeout {
+    /// The step has failed.
+    #[default]
+    Fail,
+    /// Somebody looks first; resumed, it is polled again from the start.
+    Pause,
+    /// It answers what `default` says.
+    ContinueWithDefault,
+}
+
+/// What is there is there, also if it is `null`.
+fn present<'a, D: serde::Deserializer<'a>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
 /// Durations as whole milliseconds.
 mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
@@ -439,11 +510,22 @@ mod tests {
             work: Work::Wait(Wait::For(Duration::from_millis(1_500))),
             ..StepDef::default()
         };
+        let poll = StepDef {
+            key: "paid".into(),
+            work: Work::Poll(Box::new(PollDef {
+                run: ActionDef { action: "payments.status".into(), ..ActionDef::default() },
+                interval: Some(Duration::from_secs(5)),
+                on_timeout: PollTimeout::ContinueWithDefault,
+                default: Some(Value::Null),
+                ..PollDef::default()
+            })),
+            ..StepDef::default()
+        };
         let definition = Definition {
             workflow: "order".into(),
             version: "1.0.0".into(),
             timeout: Some(Duration::from_secs(60)),
-            steps: vec![step, wait],
+            steps: vec![step, wait, poll],
             ..Definition::default()
         };
         let text = serde_json::to_string(&definition).expect("plain data");
@@ -453,7 +535,9 @@ mod tests {
                 r#"{"workflow":"order","version":"1.0.0","timeout":60000,"steps":["#,
                 r#"{"key":"pay","work":{"action":{"action":"payments.charge","retry":{"delay":1000,"scope":"failed_items"},"#,
                 r#""timeout":{"attempt":60000}}},"on_failure":"fail_workflow"},"#,
-                r#"{"key":"rest","work":{"wait":{"for":1500}},"on_failure":"fail_workflow"}]}"#
+                r#"{"key":"rest","work":{"wait":{"for":1500}},"on_failure":"fail_workflow"},"#,
+                r#"{"key":"paid","work":{"poll":{"run":{"action":"payments.status"},"interval":5000,"#,
+                r#""on_timeout":"continue_with_default","default":null}},"on_failure":"fail_workflow"}]}"#
             )
         );
         assert_eq!(serde_json::from_str::<Definition>(&text).expect("it is read"), definition);

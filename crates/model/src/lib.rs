@@ -38,7 +38,7 @@ pub use message_group::{
 };
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use pool::{Pool, PoolUse, Rate};
-pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Progress, Report};
+pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Poll, Progress, Report};
 pub use resolution::{
     Aftermath, CompensationRun, CompensationScope, CompensationState, Decision, ResolutionDecision,
     RetryMode, RetrySource, Undo,
@@ -47,7 +47,9 @@ pub use sealed::{HIDDEN, SEALED, Sealed, hide_sealed, replace_sealed};
 pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use status::Status;
-pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};
+pub use step::{
+    Backoff, Detail, Look, LookAt, Name, Place, PollAttempt, PollVerdict, Polls, Priority, Step, StepKind,
+};
 pub use subscription::{NewSubscription, Subscription};
 pub use time::Timestamp;
 pub use workflow::{

@@ -5,7 +5,7 @@
 //! Why     a queue may lose, double and delay. Whoever it sends must name the attempt that is queued now; what nobody
 //!         came for is queued again under a new one, so that the old message is refused when it turns up.
 
-use crate::backoff;
+use crate::{backoff, eligible};
 use model::{Backoff, Detail, Effect, Event, Move, NotBegun, SessionId, State, Step, Timestamp};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub fn is_queued(step: &Step) -> bool {
 /// Whether somebody who was sent for this attempt may begin it.
 pub fn may_begin(step: &Step, attempt: u32) -> Result<(), NotBegun> {
     match () {
-        () if attempt != step.attempt || step.state == State::Pending => Err(NotBegun::Old),
+        () if attempt != step.attempt || eligible::waits(step) => Err(NotBegun::Old),
         () if step.state.is_terminal() => Err(NotBegun::Ended),
         () if is_queued(step) => Ok(()),
         () => Err(NotBegun::Begun),

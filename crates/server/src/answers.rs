@@ -2,11 +2,13 @@
 
 mod course;
 mod definitions;
+mod polls;
 mod subscriptions;
 mod workflows;
 
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
+pub use polls::{polls, read_poll_cursor};
 pub use subscriptions::subscriptions;
 pub use workflows::{workflow, workflows};
 
@@ -104,12 +106,14 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
         history: browse.history(id)?.iter().map(convert::event_view).collect(),
         log: browse.log(id)?.iter().map(convert::log_view).collect(),
         children: children.as_ref().map(convert::children_view),
+        polls: convert::polls_view(&row.step, &browse.polls(id)?),
         // The engine knows.
         progress: None,
     };
     let secrets = secrets_of(browse, &row, &mut known)?;
     secrets.hide_attempts(&mut shown.attempts);
     secrets.hide_log(&mut shown.log);
+    shown.polls.iter_mut().for_each(|polls| secrets.hide_polls(polls));
     Ok(Some(shown))
 }
 

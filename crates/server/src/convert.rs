@@ -2,6 +2,7 @@
 
 mod key;
 mod message_group;
+mod poll;
 mod pool;
 mod resolution;
 mod subscription;
@@ -10,6 +11,7 @@ mod workflow;
 
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
+pub use poll::{poll_view, polling_view, polls_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
 pub use resolution::{compensation_view, decision, resolution_view, resolve_body};
 pub use subscription::{subscription, subscription_change, subscription_made_view, subscription_view};
@@ -138,7 +140,7 @@ pub fn operated_view(done: &Operated) -> wire::OperatedView {
 /// One reason to wait as a sentence, with the time it holds until where there is one.
 pub fn why_sentence(why: &Why) -> String {
     match why {
-        Why::DueLater { at, .. } => format!("{why}, at {}", instant(*at)),
+        Why::DueLater { at, .. } | Why::PollLater { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Breaker { until: Some(until), .. } => format!("{why}, until {}", instant(*until)),
         Why::PoolRate { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Queued { since } => format!("{why}; it was queued at {}", instant(*since)),

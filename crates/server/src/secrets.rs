@@ -4,7 +4,7 @@
 //!        for it. A workflow that was started before values were sealed has them in clear, so its values are hidden too.
 
 use model::definition::Definition;
-use model::{HIDDEN, Pinned, Workflow, WorkflowId, hide_sealed};
+use model::{HIDDEN, Pinned, Workflow, WorkflowId, hide_sealed, limits};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -100,6 +100,28 @@ impl Secrets {
     /// What its runs said.
     pub fn hide_log(&self, log: &mut [wire::LogView]) {
         log.iter_mut().for_each(|line| line.text = self.hide_text(std::mem::take(&mut line.text)));
+    }
+
+    /// What its polls said. What is cut may end within a secret.
+    pub fn hide_polls(&self, polls: &mut wire::PollsView) {
+        let hidden = |text: String| {
+            let is_cut = text.len() + 4 > limits::POLL_RECORD_BYTES_MAX;
+            let text = self.hide_text(text);
+            if is_cut { self.hide_begun(text) } else { text }
+        };
+        polls.last.iter_mut().for_each(|poll| poll.data = poll.data.take().map(hidden));
+    }
+
+    /// Without the beginning of a secret at the end.
+    fn hide_begun(&self, mut text: String) -> String {
+        for value in &self.values {
+            let ends = value.char_indices().map(|(at, _)| at).filter(|at| *at > 0).rev();
+            if let Some(at) = ends.into_iter().find(|at| text.ends_with(&value[..*at])) {
+                text.truncate(text.len() - at);
+                return text + HIDDEN;
+            }
+        }
+        text
     }
 
     fn covered(&self, value: Value) -> Value {

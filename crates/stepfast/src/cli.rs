@@ -9,8 +9,8 @@ pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Oper
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
 pub use workflows::{
-    Apply, Cancel, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Resume, Run, ShowWorkflow,
-    Start, Steer, Validate, WatchWorkflow,
+    Apply, Cancel, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Polls, PollsVerb, Resume,
+    Run, ShowWorkflow, Start, Steer, Validate, WatchWorkflow,
 };
 
 use crate::config::{QueueLimit, queue_limit};
@@ -122,6 +122,8 @@ pub enum Command {
     /// Steps that are done in order: their lines, what holds them back, and what is done about it
     #[command(subcommand)]
     MessageGroups(MessageGroups),
+    /// Steps that wait for their next poll, and those that somebody should have polled
+    Polls(Polls),
     /// Named limits that steps share: how many run at once, how many start in a span of time
     #[command(subcommand)]
     Pools(Pools),

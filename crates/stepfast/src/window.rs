@@ -2,7 +2,7 @@
 //!
 //! Why    whoever has the database needs nobody to read it, also while no server runs. Whoever names a server may not have it.
 
-use crate::cli::Common;
+use crate::cli::{Common, Polls};
 use crate::config::Settings;
 use crate::door::{client, send, under};
 use crate::named::{Named, workflow_id};
@@ -14,10 +14,10 @@ use model::{Timestamp, WorkflowId, limits};
 use serde::de::DeserializeOwned;
 use server::{answers, convert};
 use std::collections::HashMap;
-use store::{Browse, Clock, SystemClock, WorkflowFilter};
+use store::{Browse, Clock, PollFilter, SystemClock, WorkflowFilter};
 use wire::{
-    DefinitionPage, DefinitionShow, DefinitionView, WorkflowEventPage, WorkflowEventView, WorkflowPage,
-    WorkflowShow, WorkflowView,
+    DefinitionPage, DefinitionShow, DefinitionView, PollPage, WorkflowEventPage, WorkflowEventView,
+    WorkflowPage, WorkflowShow, WorkflowView,
 };
 
 /// Workflows inside each other that are shown in one tree, and how deep.
@@ -59,6 +59,25 @@ impl Window {
                 Ok(found.ok_or_else(|| Refused(format!("there is no workflow {id}")))?)
             }
             Window::Server { .. } => self.ask(&["v1", "workflows", &id.to_string()], &[]).await,
+        }
+    }
+
+    /// Steps that wait for their next poll.
+    pub async fn polls(&self, wanted: &Polls) -> Result<PollPage> {
+        let (due, limit, after) = (wanted.due, wanted.limit, wanted.after.as_deref());
+        match self {
+            Window::Database(browse) => {
+                let strange = |text: &str| Refused(format!("--after {text} is not what a page before told"));
+                let after = after.map(|text| answers::read_poll_cursor(text).ok_or_else(|| strange(text)));
+                let now = SystemClock::default().now();
+                let filter = PollFilter { due_at: due.then_some(now), after: after.transpose()?, limit };
+                Ok(answers::polls(browse, &filter, now)?)
+            }
+            Window::Server { .. } => {
+                let mut query = vec![("due", due.to_string()), ("limit", limit.to_string())];
+                query.extend(after.map(|after| ("after", after.to_string())));
+                self.ask(&["v1", "polls"], &query).await
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::Lease;
 use model::{
     Block, BranchDecision, Breaker, CompensationRun, Delivery, Detail, DispatchGroup, Event, LogLine, Name,
-    NodeId, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow,
+    NodeId, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow,
     WorkflowId,
 };
 use rules::board::HoldChange;
@@ -331,6 +331,8 @@ pub struct Batch {
     pub claims_done: Vec<i64>,
     pub tallies: Vec<(TallyKey, i64)>,
     pub attempts: Vec<Attempt>,
+    /// Polls that were answered, each with how many of its step are kept.
+    pub polls: Vec<(PollAttempt, u32)>,
     pub events: Vec<EventRow>,
     /// What one run of a step said.
     pub logs: Vec<(StepId, u32, Vec<LogLine>)>,
@@ -409,6 +411,7 @@ impl Batch {
             claims_done: Vec::new(),
             tallies: Vec::new(),
             attempts: Vec::new(),
+            polls: Vec::new(),
             logs: Vec::new(),
             events: Vec::new(),
             sessions: Vec::new(),
@@ -442,6 +445,7 @@ impl Batch {
             && self.posts.is_empty()
             && self.posted.is_empty()
             && self.attempts.is_empty()
+            && self.polls.is_empty()
             && self.sessions.is_empty()
             && self.renew.is_none()
             && self.ticks.is_empty()

@@ -439,6 +439,7 @@ impl<'a> Page<'a> {
     /// What is known of steps beside their rows.
     fn forget(&self, ids: &[[u8; 16]]) -> Result<()> {
         self.all("delete from step_attempts where {among}", "step_id", ids)?;
+        self.all("delete from poll_attempts where {among}", "step_id", ids)?;
         self.all("delete from step_logs where {among}", "step_id", ids)?;
         self.all("delete from events where {among}", "entity_id", ids)?;
         let leaving: HashSet<String> = ids.iter().map(|id| StepId::from_bytes(*id).to_string()).collect();

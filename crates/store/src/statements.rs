@@ -23,6 +23,8 @@ pub const ADD_TALLY: &str = include_str!("../sql/portable/add_tally.sql");
 pub const INSERT_CLAIM: &str = include_str!("../sql/portable/insert_claim.sql");
 pub const DELETE_CLAIM: &str = include_str!("../sql/portable/delete_claim.sql");
 pub const INSERT_ATTEMPT: &str = include_str!("../sql/portable/insert_attempt.sql");
+pub const INSERT_POLL: &str = include_str!("../sql/portable/insert_poll.sql");
+pub const FORGET_POLLS: &str = include_str!("../sql/portable/forget_polls.sql");
 pub const FORGET_ATTEMPTS: &str = include_str!("../sql/portable/forget_attempts.sql");
 pub const INSERT_LOG: &str = include_str!("../sql/portable/insert_log.sql");
 pub const FORGET_LOGS: &str = include_str!("../sql/portable/forget_logs.sql");
@@ -84,7 +86,7 @@ pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kin
     state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
     retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
     arguments, look, case when look is not null then response end as looked_at, pool, message_group, mode, \
-    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout";
+    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout, poll_started_at, poll_data";
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \

@@ -310,6 +310,27 @@ pub fn due(
     sql.rows(&text, &values, |row| Ok((Timestamp(row.get(0)?), WorkflowId::from_bytes(row.get(1)?))))
 }
 
+/// Steps of a lease's groups that should have been polled before then, and those that somebody polls: they are held.
+pub fn polls_before(sql: &dyn Sql, lease: &Lease, before: Timestamp, limit: usize) -> Result<Vec<StepId>> {
+    if lease.groups.is_empty() {
+        return Ok(Vec::new());
+    }
+    let places: Vec<String> = (0..lease.groups.len()).map(|n| format!("${}", n + 3)).collect();
+    let places = places.join(", ");
+    let text = format!(
+        "select id from (select id, wake_at from steps
+                          where state = 'polling' and wake_at <= $1 and dispatch_group in ({places})
+                         union all
+                         select id, started_at from steps
+                          where session_id is not null and state in ('dispatched', 'running')
+                            and poll_started_at is not null and dispatch_group in ({places})) as polls
+          order by wake_at, id limit $2"
+    );
+    let mut values = params![before, limit].to_vec();
+    values.extend(lease.groups.iter().map(|(group, _)| Param::from(group.as_str())));
+    sql.rows(&text, &values, |row| Ok(StepId::from_bytes(row.get(0)?)))
+}
+
 /// What the items of a fan-out have answered.
 pub fn answers(sql: &dyn Sql, block: BlockId) -> Result<Vec<(u32, String)>> {
     let text = "select item, response from steps

@@ -2,6 +2,7 @@
 //!
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
+mod polls;
 mod workflows;
 
 use crate::batch::{
@@ -57,6 +58,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
     plan.put_attempts(batch);
+    plan.put_polls(batch);
     plan.put_logs(batch);
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
@@ -347,6 +349,8 @@ fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
         d.block_cleared_at,
         d.block_cleared_by.as_deref(),
         d.block_cleared_why.as_deref(),
+        s.polled.as_ref().map(|polled| polled.started_at),
+        s.polled.as_ref().and_then(|polled| polled.data.as_deref()),
         s.id.bytes(),
         expected,
     ]

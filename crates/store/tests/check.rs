@@ -231,6 +231,23 @@ planted! {
     i30_due_but_ended: "I30", "update steps set wake_at = 1 where id = {done}";
     i30_throttled_but_running: "I30", "update steps set throttled = 1 where id = {held}";
     i30_polls_without_a_time: "I30", "update steps set state = 'polling' where id = {ready}";
+    i32_waits_for_a_poll_and_was_never_polled: "I32", "update steps set state = 'polling', wake_at = 1 where id = {ready}";
+    i32_a_poll_is_not_on_record: "I32", "update steps set polls = 1, poll_started_at = 1 where id = {done}";
+    i32_polled_more_often_than_it_ran: "I32",
+        "update steps set polls = 9, poll_started_at = 1 where id = {done};
+         insert into poll_attempts values ({done}, 9, 1, 1, 0, null, 1, null)";
+    i32_polled_since_nobody_knows_when: "I32",
+        "update steps set polls = 1 where id = {done};
+         insert into poll_attempts values ({done}, 1, 1, 1, 0, null, 1, null)";
+    i32_a_poll_between_two_is_missing: "I32",
+        "update steps set polls = 3, poll_started_at = 1, attempt = 3 where id = {done};
+         insert into poll_attempts values ({done}, 1, 1, 0, 1, null, 1, null), ({done}, 3, 3, 1, 0, null, 1, null)";
+    i32_the_last_and_not_the_last: "I32",
+        "update steps set polls = 1, poll_started_at = 1 where id = {done};
+         insert into poll_attempts values ({done}, 1, 1, 1, 1, null, 1, null)";
+    i32_a_poll_says_more_than_is_kept: "I32",
+        "update steps set polls = 1, poll_started_at = 1 where id = {done};
+         insert into poll_attempts values ({done}, 1, 1, 1, 0, null, 1, printf('%.*c', 4097, 'x'))";
     i33_an_owner_without_an_epoch: "I33", "update dispatch_groups set epoch = 0";
     i33_a_lease_renewed_by_a_dead_node: "I33", "update nodes set ended_at = 1";
     i33_a_lease_of_an_unknown_node: "I33", "delete from nodes";
@@ -252,6 +269,7 @@ planted! {
     i37_a_key_is_too_long: "I37",
         "pragma foreign_keys = off; update executions set key = printf('%.*c', 256, 'x') where key = 'done'";
     i38_attempts_of_a_step_that_is_gone: "I38", "update step_attempts set step_id = zeroblob(16) where step_id = {broken}";
+    i38_polls_of_a_step_that_is_gone: "I38", "insert into poll_attempts values (zeroblob(16), 1, 1, 1, 0, null, 1, null)";
     i38_history_of_a_step_that_is_gone: "I38", "update events set entity_id = zeroblob(16) where entity_id = {done}";
     i38_archived_and_live: "I38", "insert into steps_archive select * from steps where id = {done}";
     i38_archived_before_it_settled: "I38", "update steps_archive set state = 'pending' where id = {old}";

@@ -15,8 +15,8 @@ use store::sqlite::Holder;
 use store::{Browse, Clock, Database, Filter, SimClock, StepRow};
 use tempfile::TempDir;
 
-const ACTIONS: [&str; 10] =
-    ["ok", "quiet", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold", "echo"];
+const ACTIONS: [&str; 11] =
+    ["ok", "quiet", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold", "echo", "poll"];
 
 /// What a job of this action answers; `hold` never does.
 pub fn outcome_of(action: &str) -> Option<Outcome> {
@@ -38,7 +38,31 @@ pub fn outcome_of(action: &str) -> Option<Outcome> {
 pub fn answer(claim: &Claim) -> Option<Outcome> {
     match &*claim.action {
         "echo" => Some(Outcome::Complete { response: Some(claim.arguments.to_string()) }),
+        "poll" => poll(claim),
         action => outcome_of(action),
+    }
+}
+
+/// What a poll answers: its arguments have a word for each of them, and the last one stands for all that follow.
+fn poll(claim: &Claim) -> Option<Outcome> {
+    let words: Vec<String> = serde_json::from_str(&claim.arguments).unwrap_or_default();
+    let number = claim.poll.as_ref().map_or(1, |poll| poll.number);
+    let word = words.get(number as usize - 1).or(words.last()).map_or("complete", String::as_str);
+    let previous = claim.poll.as_ref().and_then(|poll| poll.previous.as_deref()).unwrap_or("null");
+    let (word, after) = word.split_once(' ').map_or((word, None), |(word, after)| (word, after.parse().ok()));
+    match word {
+        "continue" => {
+            let after = after.map(Duration::from_secs);
+            Some(Outcome::Continue { data: Some(number.to_string()), after })
+        }
+        "complete" => Some(Outcome::Complete {
+            response: Some(format!(r#"{{"polls":{number},"previous":{previous}}}"#)),
+        }),
+        "abort" => Some(Outcome::Abort { why: "it is gone".into() }),
+        // The first run of each poll fails.
+        "shaky" if claim.failed_attempts == 0 => Some(Outcome::Retry { after: None, failure: None }),
+        "shaky" => Some(Outcome::Continue { data: None, after: None }),
+        other => outcome_of(other),
     }
 }
 

@@ -18,5 +18,9 @@ mod nested;
 mod resolution;
 #[path = "workflows/secrets.rs"]
 mod secrets;
+#[path = "workflows/polls.rs"]
+mod polls;
+#[path = "workflows/polls_held.rs"]
+mod polls_held;
 #[path = "workflows/times.rs"]
 mod times;

@@ -22,6 +22,7 @@ mod key;
 mod message_group;
 mod node;
 mod operate;
+mod poll;
 mod pool;
 mod problem;
 mod retention;
@@ -52,6 +53,7 @@ pub use message_group::{
 };
 pub use node::{NodePage, NodeView, SessionView};
 pub use operate::{MoveView, OperateBody, OperatedView};
+pub use poll::{PollPage, PollView, PollingView, PollsView, RecoverBody, RecoveredView};
 pub use pool::{PoolBody, PoolPage, PoolView};
 pub use problem::{Fault, Problem, ReadyView};
 pub use retention::RetainedView;
@@ -66,8 +68,8 @@ pub use subscription::{
 pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{
     ClaimBody, ClaimView, ClaimedPage, DeliveryItem, ForWorkflowView, HeartbeatBody, HeartbeatView, Held,
-    LeaveBody, LookView, PreviousBody, PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem,
-    ReportedView,
+    LeaveBody, LookView, PollClaimView, PreviousBody, PreviousView, ProgressItem, ReportAnswerView,
+    ReportBody, ReportItem, ReportedView,
 };
 pub use workflow::{
     CloudEvent, CompensationView, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage,

@@ -1,5 +1,6 @@
 //! Workflows: what starts one, how far it is, what happened to it, and what a person did to it.
 
+use crate::PollsView;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -109,7 +110,7 @@ pub struct WorkflowShow {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WorkflowStepView {
     pub key: String,
-    /// `action`, `fan_out`, `wait`, `branch` or `workflow`.
+    /// `action`, `fan_out`, `poll`, `wait`, `branch` or `workflow`.
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
@@ -138,6 +139,9 @@ pub struct WorkflowStepView {
     /// Of a fan-out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<ItemCounts>,
+    /// Of a poll, once there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polls: Option<PollsView>,
     /// The workflow that it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<String>,

@@ -1,8 +1,8 @@
 //! Steps in Rust: what every step may say, and what only some kinds may.
 
-use super::{Branch, Each, Retry};
+use super::{Branch, Each, Poll, Retry};
 use model::definition::{
-    self as written, ActionDef, Compensation, Ending, FailurePolicy, Shape, StepDef, SubWorkflow,
+    self as written, ActionDef, Compensation, Ending, FailurePolicy, PollDef, Shape, StepDef, SubWorkflow,
     Termination, UndoneWhen, Wait, Work,
 };
 use model::{DispatchMode, Priority};
@@ -17,6 +17,11 @@ pub trait Does {
 impl Does for ActionDef {
     fn work(self) -> Work {
         Work::Action(Box::new(self))
+    }
+}
+impl Does for PollDef {
+    fn work(self) -> Work {
+        Work::Poll(Box::new(self))
     }
 }
 impl Does for Wait {
@@ -103,6 +108,43 @@ impl Step<ActionDef> {
     /// How long the step may take, with all its attempts and waits.
     pub fn step_timeout(mut self, length: Duration) -> Self {
         self.does.timeout.step = Some(length);
+        self
+    }
+}
+
+impl Step<PollDef> {
+    /// A worker runs an action again and again, until it answers that what is waited for is there.
+    pub fn poll(key: &str, poll: Poll) -> Step<PollDef> {
+        step(key, poll.made)
+    }
+    pub fn queue(mut self, queue: &str) -> Self {
+        self.does.run.queue = Some(queue.into());
+        self
+    }
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.does.run.priority = Some(priority);
+        self
+    }
+    pub fn pool(mut self, pool: &str) -> Self {
+        self.does.run.pool = Some(pool.into());
+        self
+    }
+    pub fn message_group(mut self, expression: &str) -> Self {
+        self.does.run.message_group = Some(expression.into());
+        self
+    }
+    pub fn mode(mut self, mode: DispatchMode) -> Self {
+        self.does.run.mode = Some(mode);
+        self
+    }
+    /// How often a poll that fails is made again; each poll has all these attempts.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.does.run.retry = Some(retry.made);
+        self
+    }
+    /// How long one poll may take.
+    pub fn attempt_timeout(mut self, length: Duration) -> Self {
+        self.does.run.timeout.attempt = Some(length);
         self
     }
 }

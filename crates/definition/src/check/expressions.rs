@@ -23,6 +23,8 @@ pub(super) enum Moment {
     Step,
     /// For each item of a fan-out.
     Item,
+    /// When a poll of its step was answered.
+    Poll,
     /// When its step has answered.
     End,
     /// When its step is undone.
@@ -36,6 +38,7 @@ impl Moment {
             Moment::Step | Moment::End => &["input", "outputs"],
             Moment::Item => &["input", "outputs", "item", "index"],
             Moment::Undo => &["input", "outputs", "undo"],
+            Moment::Poll => &["input", "outputs", "answer", "polls"],
         }
     }
 }
@@ -80,7 +83,19 @@ impl Checker {
             self.whole_template(format!("{at}.arguments"), compensation.run.arguments.as_ref(), Moment::Undo);
         }
         match &step.work {
-            Work::Action(action) => self.check_action(at, action),
+            Work::Action(action) => {
+                self.check_action(at, action);
+                self.check_arguments(format!("{at}.arguments"), action);
+            }
+            Work::Poll(poll) => {
+                self.check_action(at, &poll.run);
+                self.check_arguments(format!("{at}.poll.arguments"), &poll.run);
+                for (name, expression) in [("until", &poll.until), ("abort_when", &poll.abort_when)] {
+                    if let Some(expression) = expression {
+                        self.check_judgement(format!("{at}.poll.{name}"), &expression.0);
+                    }
+                }
+            }
             Work::Wait(Wait::Until(until)) => {
                 _ = self.program(format!("{at}.wait.until"), &until.0, Moment::Step)
             }
@@ -105,7 +120,21 @@ impl Checker {
         if let Some(group) = &action.message_group {
             self.program(format!("{at}.message_group"), &group.0, moment);
         }
-        self.whole_template(format!("{at}.arguments"), action.arguments.as_ref(), moment);
+    }
+
+    fn check_arguments(&mut self, field: String, action: &ActionDef) {
+        let moment = if action.each.is_some() { Moment::Item } else { Moment::Step };
+        self.whole_template(field, action.arguments.as_ref(), moment);
+    }
+
+    /// What judges answers must look at something: what always says the same judges nothing.
+    fn check_judgement(&mut self, field: String, text: &str) {
+        let program = self.program(field.clone(), text, Moment::Poll);
+        if let Some(Value::Bool(always)) = constant(program.as_ref()) {
+            let word = if always { "always" } else { "never" };
+            let fix = "write what it depends on, such as answer.status == 'paid', or remove it";
+            self.findings.push(Finding::new(field, format!("this {word} holds"), fix));
+        }
     }
 
     fn program(&mut self, field: String, text: &str, moment: Moment) -> Option<Program> {
@@ -161,6 +190,7 @@ impl Checker {
         let known = moment.known();
         for name in references.variables.iter().filter(|name| !known.contains(&name.as_str())) {
             let fix = match name.as_str() {
+                "answer" | "polls" => "use it in `until` or `abort_when` of a `poll`".into(),
                 "item" | "index" => "use it in `arguments` or `message_group` of a step with `each`".into(),
                 _ => format!("use `{}`", known.join("` or `")),
             };

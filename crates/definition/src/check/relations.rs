@@ -1,6 +1,6 @@
 //! Options that contradict each other.
 
-use super::{Finding, resolution};
+use super::{Finding, polls, resolution};
 use crate::duration::show;
 use model::definition::{ActionDef, Definition, Retry, RetryScope, StepDef, Wait, Work};
 use std::collections::HashSet;
@@ -28,6 +28,10 @@ pub(super) fn check(definition: &Definition) -> Vec<Finding> {
         }
         match &step.work {
             Work::Action(action) => check_action(definition, action, &at, &mut findings),
+            Work::Poll(poll) => {
+                check_action(definition, &poll.run, &at, &mut findings);
+                polls::check(definition, step, poll, &at, &mut findings);
+            }
             Work::Wait(Wait::For(length)) => {
                 beyond_the_whole(definition, Some(*length), &format!("{at}.wait"), &mut findings);
             }
@@ -100,7 +104,7 @@ fn check_retry(retry: &Retry, fan_out: Option<()>, at: &str, findings: &mut Vec<
 }
 
 /// What takes longer than the whole may take can never be done.
-fn beyond_the_whole(
+pub(super) fn beyond_the_whole(
     definition: &Definition,
     length: Option<Duration>,
     field: &str,

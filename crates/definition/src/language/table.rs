@@ -4,13 +4,17 @@ use super::{Form, Home, Key, Object};
 use crate::limits::{
     BRANCHES_MAX, DESCRIPTION_BYTES_MAX, LABELS_MAX, MESSAGE_BYTES_MAX, NAMES_MAX, SECRETS_MAX, STEPS_MAX,
 };
-use model::limits::{ATTEMPTS_MAX, INDEX_MAX, WAIT_MAX};
+use model::limits::{ATTEMPTS_MAX, INDEX_MAX, POLL_INTERVAL_MIN, POLLS_KEPT_MAX, POLLS_MAX, WAIT_MAX};
 use std::time::Duration;
 
 /// What may take no time at all, such as the wait before a retry.
 const PAUSE: Form = Form::Duration { min: Duration::ZERO, max: WAIT_MAX };
 /// What must take some time.
 const SPAN: Form = Form::Duration { min: Duration::from_millis(1), max: WAIT_MAX };
+/// Between two polls.
+const INTERVAL: Form = Form::Duration { min: POLL_INTERVAL_MIN, max: WAIT_MAX };
+/// What a worker runs, once or again and again.
+const RUN: &[&str] = &["action", "poll"];
 const STEP_KEYS: Form = Form::List { of: &Form::StepKey, min: 0, max: NAMES_MAX };
 const COUNT: Form = Form::Whole { min: 1, max: INDEX_MAX };
 
@@ -96,13 +100,20 @@ pub(crate) static WORKFLOW: Object = Object {
 
 static STEP: Object = Object {
     what: "a step",
-    one_of: &["action", "wait", "branch", "workflow"],
+    one_of: &["action", "poll", "wait", "branch", "workflow"],
     keys: &[
         Key::new("key", Form::StepKey, "reserve", "Its name in this definition.").required().aka(&["id", "name", "step"]),
         Key::new("action", Form::Name, "inventory.reserve", "A worker runs this action.")
             .of(Home::Action)
             .beside(&[])
             .aka(&["run", "uses", "job", "task", "do", "type"]),
+        Key::new(
+            "poll",
+            Form::Object(&POLL),
+            "{ action: payments.status, interval: 5m }",
+            "A worker runs an action again and again, until it answers that what is waited for is there.",
+        )
+        .aka(&["polling", "repeat", "wait_for"]),
         Key::new(
             "wait",
             Form::Either(&SPAN, &Form::Object(&UNTIL)),
@@ -144,9 +155,9 @@ static STEP: Object = Object {
         )
         .of(Home::Each)
         .default("list"),
-        Key::new("queue", Form::Name, "warehouse", "The queue that workers take it from.").of(Home::Action),
-        Key::new("priority", Form::Word(&["high", "normal"]), "high", "Before others of its queue, or in turn.").of(Home::Action),
-        Key::new("pool", Form::Name, "card", "The pool whose limits it counts for.").of(Home::Action),
+        Key::new("queue", Form::Name, "warehouse", "The queue that workers take it from.").of(Home::Action).beside(RUN),
+        Key::new("priority", Form::Word(&["high", "normal"]), "high", "Before others of its queue, or in turn.").of(Home::Action).beside(RUN),
+        Key::new("pool", Form::Name, "card", "The pool whose limits it counts for.").of(Home::Action).beside(RUN),
         Key::new(
             "message_group",
             Form::Expression,
@@ -154,6 +165,7 @@ static STEP: Object = Object {
             "Steps of one message group are done one after another.",
         )
         .of(Home::Action)
+        .beside(RUN)
         .aka(&["group"]),
         Key::new(
             "mode",
@@ -161,9 +173,11 @@ static STEP: Object = Object {
             "block_on_error",
             "Whether it keeps its place in its message group, and whether its failure holds back those behind it.",
         )
-        .of(Home::Action),
+        .of(Home::Action)
+        .beside(RUN),
         Key::new("retry", Form::Object(&RETRY), "{ attempts: 3, delay: 1s }", "When and how often it is tried again.")
             .of(Home::Action)
+        .beside(RUN)
             .aka(&["retries", "retry_policy"]),
         Key::new(
             "timeout",
@@ -171,7 +185,8 @@ static STEP: Object = Object {
             "60s",
             "How long one attempt may take; or `{ attempt: …, step: … }`.",
         )
-        .of(Home::Action),
+        .of(Home::Action)
+        .beside(RUN),
         Key::new("version", Form::Version, "1.2.0", "The version of the workflow that is started; without it, the newest.").of(Home::Workflow),
         Key::new(
             "input",
@@ -191,7 +206,7 @@ static STEP: Object = Object {
             "If this holds after the step, the whole ends here.",
         ),
         Key::new("produces", Form::Object(&SHAPE), "{ schema: { type: object } }", "What it must answer.")
-            .beside(&["action", "workflow"])
+            .beside(&["action", "poll", "workflow"])
             .aka(&["output", "outputs"]),
         Key::new("requires", STEP_KEYS, "[reserve]", "Steps whose answers it cannot do without."),
         Key::new(
@@ -367,6 +382,73 @@ static TIMEOUT: Object = Object {
     keys: &[
         Key::new("attempt", SPAN, "60s", "How long one attempt may take."),
         Key::new("step", SPAN, "10m", "How long the step may take, with all its attempts and waits."),
+    ],
+};
+
+static POLL: Object = Object {
+    what: "`{ action: …, interval: … }`",
+    one_of: &[],
+    keys: &[
+        Key::new("action", Form::Name, "payments.status", "What is run for each poll.")
+            .required()
+            .aka(&["run", "uses", "job", "task", "do"]),
+        Key::new(
+            "arguments",
+            Form::Template,
+            "{ order: \"${input.order}\" }",
+            "What the worker is given, the same each time. Without it, the input of the workflow.",
+        )
+        .aka(&["args", "params", "parameters", "with", "payload"]),
+        Key::new("interval", INTERVAL, "5m", "The wait between two polls, counted from the answer.")
+            .default("5m")
+            .aka(&["every", "delay"]),
+        Key::new("backoff", Form::Factor { max: 1_000 }, "2.0", "By what the wait grows each time.")
+            .aka(&["factor", "multiplier"]),
+        Key::new("max_interval", INTERVAL, "1h", "The longest wait; without it, sixty times `interval`.")
+            .aka(&["max_delay"]),
+        Key::new(
+            "max_duration",
+            Form::Duration { min: POLL_INTERVAL_MIN, max: WAIT_MAX },
+            "2d",
+            "How long it may go on, from the first poll on.",
+        )
+        .default("1d")
+        .aka(&["for", "within"]),
+        Key::new(
+            "max_attempts",
+            Form::Whole { min: 1, max: POLLS_MAX },
+            "576",
+            "How many polls there may be; without it, as many as the time allows.",
+        )
+        .aka(&["attempts", "limit", "max_polls"]),
+        Key::new(
+            "until",
+            Form::Expression,
+            "\"answer.status == 'paid'\"",
+            "The answer of an action that knows nothing of polls is the last if this holds.",
+        )
+        .aka(&["success_when", "complete_when"]),
+        Key::new(
+            "abort_when",
+            Form::Expression,
+            "\"answer.status == 'refused'\"",
+            "If this holds, what is waited for will never come, and the step fails at once.",
+        )
+        .aka(&["fail_when"]),
+        Key::new(
+            "on_timeout",
+            Form::Word(&["fail", "pause", "continue_with_default"]),
+            "pause",
+            "What it means that nothing came in time: the step fails, the workflow is paused, or the step answers `default`.",
+        )
+        .default("fail"),
+        Key::new("default", Form::Template, "{ paid: false }", "What the step answers when nothing came in time."),
+        Key::new(
+            "keep_last",
+            Form::Whole { min: 1, max: POLLS_KEPT_MAX },
+            "50",
+            "How many polls are kept on record; without it, 20.",
+        ),
     ],
 };
 

@@ -2,7 +2,7 @@
 
 use super::{blesses, bytes, files, name};
 use crate::definition;
-use crate::definition::builder::{Branch, Definition, Each, Retry, Step};
+use crate::definition::builder::{Branch, Definition, Each, Poll, Retry, Step};
 use model::definition::{Ending, FailurePolicy, Gather, RetryScope};
 use model::{DispatchMode, Fault, Pinned, Priority, Success};
 use serde_json::{Value, json};
@@ -71,6 +71,16 @@ fn the_builder_makes_the_same_value() {
     let packed = "${has(outputs.reserve)\n  ? outputs.reserve : []}\n";
     let parcel = "${outputs[?'ship'].orValue('none')}";
     let friends = Each::of("input.friends").success(Success::Majority).gather(Gather::Counts);
+    let paid = Poll::of("payments.status")
+        .arguments(json!({"order": "${input.id}"}))
+        .interval(seconds(600))
+        .backoff(2.0, seconds(3_600))
+        .max_duration(seconds(36 * 3_600))
+        .max_attempts(576)
+        .until("answer.paid || outputs['validate-order'].priority == 'none'")
+        .abort_when("polls > 3 && has(answer.refused)")
+        .or_default(json!({"paid": false}))
+        .keep_last(50);
     let built = Definition::of("order-fulfillment", "2.1.0")
         .description("From order to parcel")
         .input(input)
@@ -118,6 +128,9 @@ fn the_builder_makes_the_same_value() {
         .step(
             Step::action("confirm", "mail.send")
                 .arguments(json!({"express": "${'express' in outputs}", "parcel": parcel, "packed": packed})),
+        )
+        .step(
+            Step::poll("paid", paid).queue("payments").retry(Retry::attempts(5)).attempt_timeout(seconds(30)),
         )
         .step(Step::wait_until("later", "input.not_before"))
         .step(Step::branch("promote", promote))

@@ -177,7 +177,7 @@ impl Node {
             page.into_iter().filter(|step| self.board.step(step.id).is_none()).collect();
         let of_line = |step: &&Step| {
             let joined = step.line().is_some_and(|member| member.group == *group && member.joined);
-            joined && (step.is_held() || step.state == State::Pending)
+            joined && (step.is_held() || rules::eligible::waits(step))
         };
         steps.extend(self.board.steps().filter(of_line).cloned());
         let rank = |step: &Step| (step.attempt == 0, step.line().map(|member| member.rank()));

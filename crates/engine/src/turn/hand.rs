@@ -249,5 +249,6 @@ pub(super) fn claim_of(step: &Step) -> Claim {
         message_group: step.member.as_ref().map(|member| member.group.clone()),
         workflow: None,
         opens: Vec::new(),
+        poll: None,
     }
 }

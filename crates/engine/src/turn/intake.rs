@@ -6,6 +6,7 @@ use super::node::{Node, Turn};
 use super::owed::Word;
 use super::peers::Then;
 use super::sessions::Hold;
+use super::workflows::polled;
 use crate::EngineError;
 use crate::request::{Created, Reply, ReportAnswer, Request};
 use crate::signal::{Signal, read};
@@ -43,6 +44,7 @@ impl Node {
             Request::OperateWorkflow { operation, reply } => {
                 self.operate_workflow(turn, operation, reply, now)
             }
+            Request::RecoverPolls { recovery, reply } => self.recover_polls(turn, &recovery, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
                 Ok(())
@@ -289,6 +291,10 @@ impl Node {
         if !self.bring(report.step)? {
             return Ok(ReportAnswer::Late);
         }
+        let poll = self.poll_of(report.step)?;
+        if let Some((plan, part)) = &poll {
+            self.look_at_poll(&mut report, plan, *part)?;
+        }
         if let Some(faults) = self.add_children(turn, &report, now)? {
             let message = format!("its children were refused: {}", EngineError::Invalid(faults));
             let failure = model::Failure { message, trace: None };
@@ -303,6 +309,13 @@ impl Node {
             turn.logs.push((report.step, report.attempt, bounded(log)));
         }
         let delivery = report.delivery.take().map(|delivery| delivery.bounded(now));
+        if let Some((plan, part)) = poll
+            && let Some(polled) = polled(&plan, part, step, &report, now)
+        {
+            turn.deliveries.extend(delivery.map(|d| ((report.step, report.attempt), d)));
+            self.polled(turn, &plan, part, polled, now)?;
+            return Ok(ReportAnswer::Applied);
+        }
         let children = step.child_block.and_then(|b| self.board.block(b));
         match worker::decide(step, children, &report, now) {
             Answer::Late => {
@@ -543,6 +556,7 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::OperateGroup { reply, .. } => no(reply, problem),
         Request::StartWorkflow { reply, .. } => no(reply, problem),
         Request::OperateWorkflow { reply, .. } => no(reply, problem),
+        Request::RecoverPolls { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),
         Request::Join { reply, .. } | Request::JoinAgain { reply, .. } => no(reply, problem),
         Request::Reports { reply, .. } => no(reply, problem),

@@ -56,6 +56,8 @@ pub struct Turn {
     pub alerts: Vec<Alert>,
     pub attempts: Vec<Attempt>,
     pub deliveries: Deliveries,
+    /// Polls that were answered, each with how many of its step are kept.
+    pub polls: Vec<(model::PollAttempt, u32)>,
     pub logs: Vec<(StepId, u32, Vec<model::LogLine>)>,
     pub sessions: Vec<SessionRow>,
     pub groups: Vec<GroupWrite>,

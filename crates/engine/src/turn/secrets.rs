@@ -33,6 +33,7 @@ impl Node {
     /// What whoever runs a step is told beside the step itself.
     pub(super) fn dress(&mut self, claim: &mut Claim) -> Result<()> {
         claim.workflow = self.workflow_of(claim.step)?;
+        claim.poll = self.poll_claimed(claim.step)?;
         let look = claim.look.as_ref().and_then(|look| look.response.as_deref());
         if Sealed::is_in(&claim.arguments) || look.is_some_and(Sealed::is_in) {
             let lineage = self.lineage(claim.step)?;

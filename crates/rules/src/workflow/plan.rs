@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use super::shape::Shape;
 use expr::{Program, References, Template};
-use model::definition::{Definition, Expression, StepDef, Wait, Work};
+use model::definition::{ActionDef, Definition, Expression, StepDef, Wait, Work};
 use model::{DispatchMode, Fault, Name, Pinned};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -16,6 +16,7 @@ pub struct Compiled {
     pub choose: Option<Program>,
     pub items: Option<Program>,
     pub until: Option<Program>,
+    pub abort: Option<Program>,
     pub message_group: Option<Program>,
     /// What a worker is given, or the workflow that it starts.
     pub arguments: Option<Template>,
@@ -87,6 +88,11 @@ impl Compiler {
             })
             .ok()
     }
+    fn action(&mut self, into: &mut Compiled, action: &ActionDef, arguments: &str, message_group: String) {
+        into.arguments = action.arguments.as_ref().and_then(|value| self.template(arguments, value));
+        into.message_group =
+            action.message_group.as_ref().and_then(|group| self.program(message_group, group));
+    }
     fn step(&mut self, n: usize, def: &StepDef) -> Compiled {
         let at = |field: &str| format!("steps[{n}].{field}");
         let mut compiled = Compiled {
@@ -100,11 +106,14 @@ impl Compiler {
         };
         match &def.work {
             Work::Action(action) => {
-                compiled.arguments =
-                    action.arguments.as_ref().and_then(|value| self.template(&at("arguments"), value));
+                self.action(&mut compiled, action, &at("arguments"), at("message_group"));
                 compiled.items = action.each.as_ref().and_then(|each| self.program(at("each"), &each.items));
-                compiled.message_group =
-                    action.message_group.as_ref().and_then(|group| self.program(at("message_group"), group));
+            }
+            Work::Poll(poll) => {
+                self.action(&mut compiled, &poll.run, &at("poll.arguments"), at("message_group"));
+                compiled.until = poll.until.as_ref().and_then(|until| self.program(at("poll.until"), until));
+                compiled.abort =
+                    poll.abort_when.as_ref().and_then(|abort| self.program(at("poll.abort_when"), abort));
             }
             Work::Wait(Wait::Until(until)) => compiled.until = self.program(at("wait.until"), until),
             Work::Wait(Wait::For(_)) => {}
@@ -202,10 +211,8 @@ impl Plan {
     }
     /// It is done in the order of a message group.
     pub fn is_in_line(&self, n: u32) -> bool {
-        match &self.def(n).work {
-            Work::Action(action) => action.mode.is_some_and(|mode| mode != DispatchMode::Immediate),
-            _ => false,
-        }
+        let action = self.def(n).work.action();
+        action.is_some_and(|action| action.mode.is_some_and(|mode| mode != DispatchMode::Immediate))
     }
     /// Its answer is needed later.
     pub fn reads(&self, n: u32) -> bool {

@@ -15,6 +15,7 @@ mod keys;
 mod message_groups;
 mod nodes;
 mod operate;
+mod polls;
 mod pools;
 mod retention;
 mod router;
@@ -59,6 +60,8 @@ pub fn routes() -> Routes {
         .at("/v1/workflows/{id}/steps/{key}/items", [get(View, course::items)])
         .at("/v1/workflows/{id}/resolve", [post(Operate, workflows::resolve)])
         .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate)])
+        .at("/v1/polls", [get(View, polls::list)])
+        .at("/v1/polls/recover", [post(Operate, polls::recover)])
         .at("/v1/events", [get(View, events::listen)])
         .at("/v1/subscriptions", [get(View, subscriptions::list), post(Administer, subscriptions::create)])
         .at(

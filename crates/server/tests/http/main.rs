@@ -17,6 +17,7 @@ mod operate;
 mod page_in_a_real_browser;
 mod pages;
 mod place;
+mod polls;
 mod pools;
 mod retention;
 mod serve;

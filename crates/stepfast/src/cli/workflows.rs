@@ -1,6 +1,6 @@
 //! Workflows and their definitions: what can be typed about them.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -275,4 +275,32 @@ pub struct RetryCompensation {
     pub ids: Vec<String>,
     #[command(flatten)]
     pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct Polls {
+    /// Only those whose time has come
+    #[arg(long)]
+    pub due: bool,
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+    /// The next page: what the last one told
+    #[arg(long, value_name = "CURSOR")]
+    pub after: Option<String>,
+    #[command(subcommand)]
+    pub verb: Option<PollsVerb>,
+}
+
+#[derive(Subcommand)]
+pub enum PollsVerb {
+    /// Put back polls that are due for long, or whose worker is gone; finds nothing while an engine runs
+    Recover {
+        /// Those that are due for longer than so many seconds
+        #[arg(long, default_value_t = 3_600, value_name = "SECONDS")]
+        older: u64,
+        #[arg(long)]
+        dry_run: bool,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
+    },
 }

@@ -15,6 +15,7 @@ mod list;
 mod message_groups;
 mod nodes;
 mod output;
+mod polls;
 mod pools;
 mod resolve;
 mod retention;
@@ -96,6 +97,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Nodes => nodes::run(&browse()?, common.json),
         Command::MessageGroups(verb) => message_groups::run(&settings, &common, verb).await,
         Command::Subscriptions(verb) => subscriptions::run(&settings, &common, verb).await,
+        Command::Polls(args) => polls::run(&settings, &common, args).await,
         Command::Pools(verb) => pools::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,
         Command::Check(args) => check::run(&settings, &args, common.json),

@@ -3,12 +3,13 @@
 use super::{Door, not_once, send};
 use crate::files::File;
 use anyhow::Result;
-use engine::{Applied, Engine, EngineError, StartWorkflow, WorkflowOperation, WorkflowVerb};
+use engine::{Applied, Engine, EngineError, PollRecovery, StartWorkflow, WorkflowOperation, WorkflowVerb};
 use reqwest::header::{CONTENT_TYPE, IF_MATCH};
 use server::answers::{self, Standing};
 use store::Browse;
 use wire::{
-    DefinitionApplied, ResolveBody, StartBody, StartedView, WorkflowOperateBody, WorkflowOperatedView,
+    DefinitionApplied, RecoverBody, RecoveredView, ResolveBody, StartBody, StartedView, WorkflowOperateBody,
+    WorkflowOperatedView,
 };
 
 /// Whether something is done, or only told.
@@ -85,6 +86,24 @@ impl Door {
                     request = request.header(IF_MATCH, format!("\"{revision}\""));
                 }
                 send(request, &url).await
+            }
+        }
+    }
+}
+
+impl Door {
+    /// Put back polls that somebody should have made, or say which they are.
+    pub async fn recover_polls(&self, recovery: PollRecovery) -> Result<RecoveredView> {
+        match self {
+            Door::Local { local, .. } => {
+                let dry_run = recovery.dry_run;
+                let steps = local.engine.recover_polls(recovery).await?;
+                Ok(RecoveredView { steps: steps.iter().map(ToString::to_string).collect(), dry_run })
+            }
+            Door::Remote { url, http } => {
+                let PollRecovery { older, by, dry_run } = recovery;
+                let body = RecoverBody { older_seconds: Some(older.as_secs()), by: Some(by) };
+                post(http, &format!("{url}/v1/polls/recover?dry_run={dry_run}"), &body).await
             }
         }
     }

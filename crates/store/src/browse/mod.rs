@@ -2,11 +2,13 @@
 
 mod attempts;
 mod nouns;
+mod polls;
 mod statuses;
 mod workflows;
 
 pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
 pub use nouns::{Filter, StepRow, Totals};
+pub use polls::PollFilter;
 pub use workflows::{DefinitionKey, DefinitionLine, EventLine, WorkflowFilter};
 
 use crate::batch::{Alert, NodeRow, SessionRow, Tick};
@@ -81,7 +83,11 @@ impl Browse {
     }
 
     fn query(&self, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
-        let sql = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from steps_now {tail}");
+        self.query_rows("steps_now", tail, values)
+    }
+
+    fn query_rows(&self, table: &str, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
+        let sql = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from {table} {tail}");
         self.sql()
             .rows(&sql, values, |row| Ok(StepRow { step: rows::step(row)?, detail: rows::detail(row)? }))
     }

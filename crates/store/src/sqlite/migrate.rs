@@ -19,6 +19,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0011_outbox", include_str!("../../sql/sqlite/migrations/0011_outbox.sql")),
     ("0012_workflows", include_str!("../../sql/sqlite/migrations/0012_workflows.sql")),
     ("0013_resolution", include_str!("../../sql/sqlite/migrations/0013_resolution.sql")),
+    ("0014_polls", include_str!("../../sql/sqlite/migrations/0014_polls.sql")),
     ("0016_subscriptions", include_str!("../../sql/sqlite/migrations/0016_subscriptions.sql")),
     ("0017_published_to", include_str!("../../sql/sqlite/migrations/0017_published_to.sql")),
 ];

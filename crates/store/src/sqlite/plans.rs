@@ -26,6 +26,8 @@ fn every_statement_prepares_and_names_its_parameters_in_order() {
         INSERT_CLAIM,
         DELETE_CLAIM,
         INSERT_ATTEMPT,
+        INSERT_POLL,
+        FORGET_POLLS,
         INSERT_EVENT,
         INSERT_TICK,
         INSERT_AUDIT,

@@ -4,7 +4,7 @@ use super::super::node::{Node, Turn};
 use super::{Entry, Live, load};
 use crate::EngineError;
 use model::ITEMS_ACTION;
-use model::definition::{ActionDef, Gather, Work};
+use model::definition::{ActionDef, Gather};
 use model::{
     BlockId, Detail, Effect, Event, Move, NewStep, Reason, State, Step, StepId, StepKind, Success, Timestamp,
     limits,
@@ -52,10 +52,7 @@ impl Fan {
 }
 
 fn action(plan: &Plan, def: u32) -> Option<&ActionDef> {
-    match &plan.def(def).work {
-        Work::Action(action) => Some(action),
-        _ => None,
-    }
+    plan.def(def).work.action()
 }
 
 fn how(plan: &Plan, def: u32) -> Gather {

@@ -1,7 +1,7 @@
 //! Reads a workflow that is not in hand: its row, its definition, and how far it is by its steps.
 
 use super::super::node::Node;
-use super::{Entry, Fan, Live, Run};
+use super::{Entry, Fan, Live, Run, polls};
 use model::definition::Work;
 use model::{ForWorkflow, Pinned, Reason, RetrySource, State, Step, StepId, Timestamp, WorkflowId, limits};
 use rules::workflow::progress::Progress;
@@ -138,7 +138,7 @@ impl Node {
             Some(step) => step.clone(),
             None => self.store.step(id)?.ok_or_else(missing)?,
         };
-        let deadline = deadline(plan, def, step.created_at);
+        let deadline = deadline(plan, def, step.created_at).or_else(|| polls::deadline(plan, def, &step));
         let fan = self.fan(plan, def, &step)?;
         let goes_on = matches!(plan.def(def).work, Work::Wait(_)) || fan.is_some();
         let goes_on_at = step.wake_at.filter(|_| step.state == State::Pending && goes_on);
@@ -151,7 +151,7 @@ impl Node {
 
     /// What the items of a fan-out have answered so far.
     fn fan(&mut self, plan: &Plan, def: u32, step: &Step) -> Result<Option<Fan>> {
-        let (Work::Action(action), Some(block)) = (&plan.def(def).work, step.child_block) else {
+        let (Some(action), Some(block)) = (plan.def(def).work.action(), step.child_block) else {
             return Ok(None);
         };
         let items = match &action.each {

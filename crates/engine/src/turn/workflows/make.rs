@@ -280,6 +280,7 @@ pub(super) fn mark_step(entry: &Entry, def: u32, step: &mut Step, detail: &mut D
 fn action_of(plan: &Plan, def: u32) -> String {
     match &plan.def(def).work {
         Work::Action(action) => action.action.clone(),
+        Work::Poll(poll) => poll.run.action.clone(),
         Work::Wait(_) => WAIT_ACTION.into(),
         Work::Branch(_) => BRANCH_ACTION.into(),
         Work::Workflow(_) => WORKFLOW_ACTION.into(),

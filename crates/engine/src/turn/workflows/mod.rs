@@ -14,6 +14,8 @@ mod moves;
 mod operate;
 mod resolve;
 mod secrets;
+mod polls;
+mod recover;
 mod timers;
 mod undo;
 mod waiting;
@@ -26,6 +28,7 @@ use model::{
     Aftermath, BranchDecision, CompensationRun, DispatchGroup, Name, ResolutionDecision, RetrySource, StepId,
     Timestamp, Undo, Workflow, WorkflowId, WorkflowState, limits,
 };
+pub use polls::polled;
 use rules::board::IdMap;
 use rules::workflow::progress::Progress;
 use rules::workflow::{Answers, Plan};

@@ -4,6 +4,7 @@ use super::super::keep::openings;
 use super::super::node::{Node, Turn};
 use super::{Changed, Entry, Live};
 use model::{BlockId, Event, Move, Reason, State, Step, StepId, Timestamp, WorkflowId, WorkflowState};
+use rules::eligible;
 use rules::workflow::{Todo, machine, resolution};
 use store::{Result, StoreError};
 
@@ -126,7 +127,7 @@ impl Node {
 
     /// What goes on by itself keeps its time; it is looked at when the workflow goes on.
     fn hold_step(&mut self, id: StepId, at: Timestamp) -> Result<()> {
-        if self.bring(id)? && self.board.step(id).is_some_and(|step| step.state == State::Pending) {
+        if self.bring(id)? && self.board.step(id).is_some_and(eligible::waits) {
             self.board.edit(id, |step, _| {
                 step.wake_at = Some(at);
                 step.reason = Some(Reason::WorkflowHeld);
@@ -138,7 +139,7 @@ impl Node {
 
     /// A step came back to be done again while its workflow is held.
     pub(super) fn hold_if_held(&mut self, id: StepId) -> Result<()> {
-        let part = self.board.step(id).filter(|step| step.state == State::Pending);
+        let part = self.board.step(id).filter(|step| eligible::waits(step));
         let Some(part) = part.and_then(|step| step.in_workflow).filter(|part| part.item.is_none()) else {
             return Ok(());
         };
@@ -170,10 +171,14 @@ impl Node {
             }
             let held = |step: &Step| step.reason == Some(Reason::WorkflowHeld);
             if self.bring(id)? && self.board.step(id).is_some_and(held) {
+                let now = self.board.now;
                 self.board.edit(id, |step, _| {
-                    step.wake_at = step.wake_at.filter(|at| *at != NEVER);
+                    // What was to be polled meanwhile is polled now.
+                    let polled = (step.state == State::Polling).then_some(now);
+                    step.wake_at = step.wake_at.filter(|at| *at != NEVER).or(polled);
                     step.reason = None;
                 });
+                self.timers.set(now, now, id);
                 self.board.refresh_window(id);
             }
         }

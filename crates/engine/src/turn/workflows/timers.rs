@@ -55,7 +55,10 @@ impl Node {
         let late: Vec<(u32, StepId)> =
             live.filter(|(_, live)| due(live.deadline)).map(|(def, live)| (*def, live.step)).collect();
         for (def, step) in late {
-            self.time_out(&entry, def, step)?;
+            match entry.plan.def(def).work.poll() {
+                Some(_) => self.polls_overdue(&mut entry, def, step, now)?,
+                None => self.time_out(&entry, def, step)?,
+            }
         }
         let live = entry.live.iter_mut();
         let on: Vec<(StepId, bool)> = live

@@ -25,6 +25,7 @@ fn claim(arguments: &Value) -> Claim {
         max_attempts: 3,
         place: None,
         look: None,
+        poll: None,
         message_group: None,
         workflow: None,
         opens: Vec::new(),

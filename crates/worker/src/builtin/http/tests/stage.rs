@@ -114,6 +114,7 @@ pub fn claim(arguments: &str) -> Claim {
         max_attempts: 3,
         place: None,
         look: None,
+        poll: None,
         message_group: None,
         workflow: None,
         opens: Vec::new(),
