@@ -33,8 +33,8 @@ pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
     Attending, Created, Dispatch, Errand, GroupOperated, GroupOperation, Handed, Operated, Operation,
-    Outgoing, PollRecovery, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated,
-    WorkflowOperation, WorkflowVerb,
+    Outgoing, PollRecovery, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport,
+    WorkflowOperated, WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;
 pub use rules::idempotency::Refusal;

@@ -9,8 +9,9 @@ pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Oper
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
 pub use workflows::{
-    Apply, Cancel, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Polls, PollsVerb, Resume,
-    Run, ShowWorkflow, Start, Steer, Validate, WatchWorkflow,
+    Apply, Cancel, Compensate, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Polls, PollsVerb,
+    Resolve, Resume, RetryCompensation, RetryFrom, Run, ShowWorkflow, SkipCompensation, Start, Steer,
+    Validate, WatchWorkflow,
 };
 
 use crate::config::{QueueLimit, queue_limit};

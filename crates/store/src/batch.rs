@@ -3,8 +3,8 @@
 use crate::Lease;
 use model::{
     Block, BranchDecision, Breaker, CompensationRun, Delivery, Detail, DispatchGroup, Event, LogLine, Name,
-    NodeId, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow,
-    WorkflowId,
+    NodeId, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId,
+    Timestamp, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 

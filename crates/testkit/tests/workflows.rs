@@ -14,13 +14,13 @@ mod keys;
 mod linear;
 #[path = "workflows/nested.rs"]
 mod nested;
-#[path = "workflows/resolution.rs"]
-mod resolution;
-#[path = "workflows/secrets.rs"]
-mod secrets;
 #[path = "workflows/polls.rs"]
 mod polls;
 #[path = "workflows/polls_held.rs"]
 mod polls_held;
+#[path = "workflows/resolution.rs"]
+mod resolution;
+#[path = "workflows/secrets.rs"]
+mod secrets;
 #[path = "workflows/times.rs"]
 mod times;

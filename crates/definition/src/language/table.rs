@@ -223,7 +223,7 @@ static STEP: Object = Object {
             "{ action: inventory.release, timeout: 60s }",
             "What undoes it.",
         )
-        .beside(&["action", "workflow"])
+        .beside(&["action", "poll", "workflow"])
         .aka(&["compensate", "undo", "rollback"]),
         Key::new("status_message", Form::Text(MESSAGE_BYTES_MAX), "Your order is being packed", "What people read while it is done.")
             .aka(&["message"]),

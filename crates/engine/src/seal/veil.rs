@@ -134,6 +134,8 @@ impl Veil {
             }
             Outcome::Fail { failure, .. } => self.failure(failure),
             Outcome::Skip { why } | Outcome::End { why } | Outcome::Stop { why } => self.cover(why),
+            Outcome::Abort { why } => self.cover(why),
+            Outcome::Continue { data, .. } => self.answer(data),
             Outcome::Resolved { note } => self.cover(note),
             Outcome::Throttle { .. } => Ok(()),
         }

@@ -98,7 +98,7 @@ impl Node {
 
     fn held_elsewhere(&mut self, session: SessionId, group: &DispatchGroup, claim: &Claim) {
         let (attempt, dispatch_group) = (claim.attempt, group.clone());
-        let hold = Hold { attempt, number: 0, dispatch_group, turn: self.turn_number };
+        let hold = Hold { turn: self.turn_number, ..Hold::from_before(attempt, dispatch_group) };
         self.sessions.gave(session, claim.step, hold);
     }
 }

@@ -1,6 +1,6 @@
 //! Workflows and definitions through the door.
 
-use super::{Door, not_once, send};
+use super::{Door, not_once, post, send};
 use crate::files::File;
 use anyhow::Result;
 use engine::{Applied, Engine, EngineError, PollRecovery, StartWorkflow, WorkflowOperation, WorkflowVerb};

@@ -88,7 +88,7 @@ impl Node {
         now: Timestamp,
     ) -> Result<()> {
         let id = entry.workflow.id;
-        let (verdict, effects) = match self.judged(&entry, &decision)? {
+        let (verdict, effects) = match self.weighed(&entry, &decision)? {
             Ok(judged) => judged,
             Err(Refused(why)) => {
                 self.workflows.put(entry);
@@ -117,7 +117,7 @@ impl Node {
         Ok(())
     }
 
-    fn judged(
+    fn weighed(
         &mut self,
         entry: &Entry,
         decision: &Decision,
