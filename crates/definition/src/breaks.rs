@@ -79,6 +79,11 @@ impl Switch<'_> {
                 self.broken
                     .push(format!("step `{key}` is {state} with `{was}`, and has `{is}` in {version}"));
             }
+            if state.is_terminal() && old.pause_after != new.pause_after {
+                self.broken.push(format!(
+                    "step `{key}` is {state}, and the pause behind it is another in {version}"
+                ));
+            }
             if let (Work::Branch(was), Work::Branch(is)) = (&old.work, &new.work)
                 && state.is_terminal()
                 && (&was.branches, &was.converge) != (&is.branches, &is.converge)

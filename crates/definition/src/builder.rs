@@ -28,8 +28,10 @@
 //! assert_eq!(faults[1].field, "steps[0].after[0]");
 //! ```
 
+mod pause;
 mod step;
 
+pub use pause::Pause;
 pub use step::{Does, Step};
 
 use model::definition::{

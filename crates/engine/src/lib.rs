@@ -16,6 +16,7 @@ mod publisher;
 mod request;
 mod signal;
 mod stopwatch;
+mod triggers;
 mod turn;
 mod workflows;
 
@@ -30,9 +31,9 @@ pub use pools::Removal;
 pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
-    Attending, Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Outgoing,
-    Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated, WorkflowOperation,
-    WorkflowVerb,
+    Attending, Created, Dispatch, Forced, GroupOperated, GroupOperation, Handed, Operated, Operation,
+    Outgoing, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated,
+    WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;
 pub use rules::idempotency::Refusal;
@@ -41,3 +42,4 @@ pub use rules::pool::next_start as next_pool_start;
 pub use rules::why::Why;
 pub use stopwatch::Stopwatch;
 pub use store::{Clock, StoreError, SystemClock};
+pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};

@@ -2,10 +2,12 @@
 
 mod course;
 mod definitions;
+mod pauses;
 mod workflows;
 
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definitions, standing, stored};
+pub use pauses::{pauses, triggers};
 pub use workflows::{workflow, workflows};
 
 use crate::secrets::Known;

@@ -7,8 +7,8 @@ mod workflows;
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
 pub use workflows::{
-    Apply, Cancel, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Resume, Run, ShowWorkflow,
-    Start, Steer, Validate, WatchWorkflow,
+    Apply, Cancel, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Pauses, Resume, Run,
+    ShowWorkflow, Start, Steer, Trigger, Validate, WatchWorkflow,
 };
 
 use crate::config::{QueueLimit, queue_limit};
@@ -88,6 +88,10 @@ pub enum Command {
     Resume(Resume),
     /// Call workflows off
     Cancel(Cancel),
+    /// Let a workflow go on that waits for somebody, with what it waits for; exit 1 if it waits on
+    Trigger(Trigger),
+    /// What workflows wait for: triggers, and dates
+    Pauses(Pauses),
     /// Create, list, show and move steps
     #[command(subcommand)]
     Steps(Steps),

@@ -3,6 +3,7 @@
 mod actions;
 mod dispatch_scheduler;
 mod signing;
+mod triggers;
 mod worker;
 
 pub use actions::Actions;
@@ -38,6 +39,7 @@ struct RawConfig {
     pools: BTreeMap<String, RawPool>,
     actions: actions::RawActions,
     signing: signing::RawSigning,
+    triggers: triggers::RawTriggers,
     worker: worker::RawWorker,
     #[serde(rename = "dispatch-scheduler")]
     dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
@@ -59,7 +61,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "db",
     "bind",
     "port",
@@ -74,6 +76,7 @@ const KEYS: [&str; 17] = [
     "pools",
     "actions",
     "signing",
+    "triggers",
     "worker",
     "dispatch-scheduler",
     "router",
@@ -93,6 +96,8 @@ pub struct Settings {
     pub workers: usize,
     pub engine: engine::Config,
     pub actions: Actions,
+    /// What signed triggers are made with.
+    pub triggers: server::TriggerSecrets,
     /// What `worker` serves.
     pub worker: Worker,
     /// Steps that are handed over by a queue, where they are.
@@ -129,6 +134,7 @@ impl Settings {
         let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
         let signing = signing::check(&raw.signing, &signing::environment(), &mut faults);
         let actions = Actions { signing, ..Actions::check(&raw.actions, &mut faults) };
+        let triggers = triggers::check(&raw.triggers, &triggers::environment(), &mut faults);
         let worker = Worker::check(raw.worker, &mut faults);
         let scheduler = Scheduler::check(raw.dispatch_scheduler, &mut faults);
         let router = Router::check(raw.router, &mut faults);
@@ -166,6 +172,7 @@ impl Settings {
             workers: raw.workers.unwrap_or(WORKERS),
             engine,
             actions,
+            triggers,
             worker,
             scheduler,
             router,

@@ -2,8 +2,8 @@
 
 use crate::Lease;
 use model::{
-    Block, BranchDecision, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId, SessionId,
-    SessionOffer, SignalId, State, Step, StepId, Timestamp, Workflow, WorkflowId,
+    Block, BranchDecision, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId, Pause,
+    SessionId, SessionOffer, SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -91,6 +91,20 @@ impl BlockWrite {
 pub struct WorkflowWrite {
     pub workflow: Workflow,
     pub expected: Option<u64>,
+}
+
+/// A pause's row: new when `expected` is none, else only if its version is still that.
+#[derive(Debug, Clone)]
+pub struct PauseWrite {
+    pub pause: Pause,
+    pub expected: Option<u64>,
+}
+
+/// Something that was sent to a trigger: a new row, or the verdict on one that came early.
+#[derive(Debug, Clone)]
+pub struct PayloadWrite {
+    pub payload: TriggerPayload,
+    pub is_new: bool,
 }
 
 /// Something that happened to a workflow, numbered within its dispatch group.
@@ -304,6 +318,8 @@ pub struct Batch {
     pub workflows: Vec<WorkflowWrite>,
     pub workflow_events: Vec<WorkflowEvent>,
     pub branch_decisions: Vec<BranchDecision>,
+    pub pauses: Vec<PauseWrite>,
+    pub trigger_payloads: Vec<PayloadWrite>,
     pub claims: Vec<ClaimLog>,
     /// Groups that hand out work in this batch; their breaker is read in the commit.
     pub dispatching: Vec<DispatchGroup>,
@@ -386,6 +402,8 @@ impl Batch {
             workflows: Vec::new(),
             workflow_events: Vec::new(),
             branch_decisions: Vec::new(),
+            pauses: Vec::new(),
+            trigger_payloads: Vec::new(),
             claims: Vec::new(),
             dispatching: Vec::new(),
             slots: Vec::new(),
@@ -421,6 +439,8 @@ impl Batch {
         self.steps.is_empty()
             && self.blocks.is_empty()
             && self.workflows.is_empty()
+            && self.pauses.is_empty()
+            && self.trigger_payloads.is_empty()
             && self.claims.is_empty()
             && self.claims_done.is_empty()
             && self.slots.is_empty()

@@ -304,9 +304,13 @@ impl<'a> Page<'a> {
             let events = "delete from workflow_events where {among} and number <
                 (select max(number) from workflow_events l where l.dispatch_group = workflow_events.dispatch_group)";
             self.all(events, "workflow_id", &ids)?;
-            for (table, column) in
-                [("branch_decisions", "workflow_id"), ("workflow_labels", "workflow_id"), ("workflows", "id")]
-            {
+            for (table, column) in [
+                ("branch_decisions", "workflow_id"),
+                ("workflow_labels", "workflow_id"),
+                ("pauses", "workflow_id"),
+                ("trigger_payloads", "workflow_id"),
+                ("workflows", "id"),
+            ] {
                 self.all(&format!("delete from {table} where {{among}}"), column, &ids)?;
             }
         }

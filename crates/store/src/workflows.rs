@@ -4,7 +4,8 @@ use crate::sql::{Param, Row, Sql};
 use crate::statements::{NEWEST_DEFINITION, PUT_DEFINITION, WORKFLOW_COLUMNS};
 use crate::{Lease, Result, StoreError, params, rows};
 use model::{
-    BlockId, DispatchGroup, Pinned, Reason, State, StepId, Timestamp, Workflow, WorkflowId, WorkflowState,
+    BlockId, DispatchGroup, PausedBy, Pinned, Reason, State, StepId, Timestamp, Workflow, WorkflowId,
+    WorkflowState,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -88,7 +89,14 @@ pub fn read(row: &Row) -> Result<Workflow> {
         version: row.get::<i64>(16)?.unsigned_abs(),
         concurrency_key: rows::optional_shared(row, 17)?,
         expected_at: rows::time(row, 18)?,
+        paused_by: paused_by(row.get(19)?)?,
     })
+}
+
+fn paused_by(word: Option<String>) -> Result<Option<PausedBy>> {
+    let corrupt =
+        |value: &str| StoreError::Corrupt { table: "workflows", column: "paused_by", value: value.into() };
+    word.map(|word| word.parse().map_err(|_| corrupt(&word))).transpose()
 }
 
 fn labels(text: &str) -> Result<Arc<[(String, String)]>> {

@@ -12,5 +12,9 @@ mod keys;
 mod linear;
 #[path = "workflows/nested.rs"]
 mod nested;
+#[path = "workflows/pause_times.rs"]
+mod pause_times;
+#[path = "workflows/pauses.rs"]
+mod pauses;
 #[path = "workflows/times.rs"]
 mod times;

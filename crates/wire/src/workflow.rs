@@ -44,6 +44,9 @@ pub struct WorkflowView {
     pub version: String,
     /// `pending`, `running`, `paused`, `succeeded`, `failed` or `cancelled`.
     pub state: String,
+    /// Why it is paused: `person`, `failure` or `trigger`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<String>,
     /// Why it is where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -84,6 +87,9 @@ pub struct WorkflowShow {
     /// What the definition says of the step that is being done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
+    /// What it waits for, and what it waited for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<crate::PauseView>,
     /// In the order of the definition.
     pub steps: Vec<WorkflowStepView>,
 }
@@ -215,6 +221,11 @@ pub struct WorkflowOperateBody {
     /// With a key it is the key that acts, whatever stands here; else `loopback` when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Resume without the triggers that it waits for.
+    pub force: bool,
+    /// What stands for what would have been sent, with `force`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<serde_json::Value>,
 }
 
 /// What was done to a workflow, or would be.
@@ -256,13 +267,15 @@ impl<'de> Deserialize<'de> for WorkflowShow {
             output: Option<Box<RawValue>>,
             percent: u8,
             status_message: Option<String>,
+            #[serde(default)]
+            pauses: Vec<crate::PauseView>,
             steps: Vec<WorkflowStepView>,
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let workflow = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        let Beside { input, output, percent, status_message, steps } =
+        let Beside { input, output, percent, status_message, pauses, steps } =
             serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        Ok(WorkflowShow { workflow, input, output, percent, status_message, steps })
+        Ok(WorkflowShow { workflow, input, output, percent, status_message, pauses, steps })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Steps in Rust: what every step may say, and what only some kinds may.
 
-use super::{Branch, Each, Retry};
+use super::{Branch, Each, Pause, Retry};
 use model::definition::{
     self as written, ActionDef, Ending, FailurePolicy, Shape, StepDef, SubWorkflow, Termination, Wait, Work,
 };
@@ -145,6 +145,11 @@ impl<D> Step<D> {
     pub fn terminate_when(mut self, expression: &str, state: Ending, reason: &str) -> Self {
         let (condition, reason) = (expression.into(), reason.into());
         self.def.terminate_when = Some(Termination { condition, state, reason });
+        self
+    }
+    /// Those behind it wait for somebody, or for a time.
+    pub fn pause_after(mut self, pause: Pause) -> Self {
+        self.def.pause_after = Some(Box::new(pause.made));
         self
     }
     /// What it must answer, as a JSON Schema.

@@ -345,7 +345,7 @@ impl Node {
         self.look_after_outbox(turn, now)?;
         self.end_overdue(now)?;
         self.workflows.begin_turn();
-        self.look_after_workflows(now)?;
+        self.look_after_workflows(turn, now)?;
         let mut settled = Settled::default();
         let mut laps = [Duration::ZERO; PIPELINE.len()];
         if how.dispatch == Dispatch::Yes || how.mode == Mode::FixedPoint {

@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use super::shape::Shape;
 use expr::{Program, References, Template};
-use model::definition::{Definition, Expression, StepDef, Wait, Work};
+use model::definition::{Definition, Expression, PauseDef, StepDef, Wait, Work};
 use model::{DispatchMode, Fault, Name, Pinned};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -21,6 +21,9 @@ pub struct Compiled {
     pub arguments: Option<Template>,
     /// What it must answer.
     pub produces: Option<Shape>,
+    /// What lets the pause behind it go on.
+    pub resume_when: Option<Program>,
+    pub payload: Option<Shape>,
 }
 
 /// A definition that can be run.
@@ -94,6 +97,14 @@ impl Compiler {
                 .as_ref()
                 .and_then(|end| self.program(at("terminate_when.if"), &end.condition)),
             produces: self.shape(at("produces.schema"), def.produces.as_ref()),
+            resume_when: def
+                .pause_after
+                .as_ref()
+                .and_then(|pause| self.program(at("pause_after.resume_when"), pause.resume_when.as_ref()?)),
+            payload: def
+                .pause_after
+                .as_ref()
+                .and_then(|pause| self.shape(at("pause_after.payload.schema"), pause.payload.as_ref())),
             ..Compiled::default()
         };
         match &def.work {
@@ -132,14 +143,21 @@ impl Plan {
                 Graph::default()
             }
         };
+        compiler.faults.extend(super::pause::faults(&definition));
         if !compiler.faults.is_empty() {
             return Err(compiler.faults);
         }
         let names = definition.steps.iter().map(|def| def.key.as_str().into()).collect();
-        let by_key: HashMap<String, u32> =
-            definition.steps.iter().enumerate().map(|(n, def)| (def.key.clone(), n as u32)).collect();
+        let numbered = || definition.steps.iter().enumerate();
+        let mut by_key: HashMap<String, u32> =
+            numbered().map(|(n, def)| (def.key.clone(), n as u32)).collect();
+        let sent = |(n, def): (usize, &StepDef)| {
+            let trigger = def.pause_after.as_ref()?.trigger.clone()?;
+            Some((trigger, (steps.len() + n) as u32))
+        };
+        by_key.extend(numbered().filter_map(sent));
         let whole = compiler.read.iter().any(|read| read.whole_outputs);
-        let mut read = vec![whole; steps.len()];
+        let mut read = vec![whole; 2 * steps.len()];
         for key in compiler.read.iter().flat_map(|read| &read.outputs) {
             by_key.get(key.as_str()).into_iter().for_each(|n| read[*n as usize] = true);
         }
@@ -159,8 +177,34 @@ impl Plan {
     pub fn name(&self, n: u32) -> Name {
         self.names[n as usize].clone()
     }
+    /// The number of an output: of a step, or of what was sent to a trigger.
     pub fn find(&self, key: &str) -> Option<u32> {
         self.by_key.get(key).copied()
+    }
+    /// The key of an output.
+    pub fn output_key(&self, n: u32) -> &str {
+        match (n as usize).checked_sub(self.steps.len()) {
+            None => &self.def(n).key,
+            Some(of) => self.trigger_of(of as u32).unwrap_or_default(),
+        }
+    }
+    pub fn pause(&self, n: u32) -> Option<&PauseDef> {
+        self.def(n).pause_after.as_deref()
+    }
+    fn trigger_of(&self, n: u32) -> Option<&str> {
+        self.pause(n)?.trigger.as_deref()
+    }
+    /// The number of the output that is sent to the trigger behind a step.
+    pub fn payload_of(&self, n: u32) -> u32 {
+        self.steps.len() as u32 + n
+    }
+    /// The step behind which a trigger is waited for.
+    pub fn awaits(&self, trigger: &str) -> Option<u32> {
+        let n = self.find(trigger)?.checked_sub(self.steps.len() as u32)?;
+        (self.trigger_of(n) == Some(trigger)).then_some(n)
+    }
+    pub fn has_pauses(&self) -> bool {
+        self.definition.steps.iter().any(|def| def.pause_after.is_some())
     }
     /// It is done in the order of a message group.
     pub fn is_in_line(&self, n: u32) -> bool {

@@ -63,6 +63,7 @@ pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
         input: secrets.hide_input(convert::raw(&workflow.input)),
         output: workflow.output.as_deref().map(|text| secrets.hide(convert::raw(text))),
         workflow: view(&workflow, &secrets),
+        pauses: super::pauses::of_workflow(browse, &workflow)?,
         steps,
     }))
 }

@@ -83,6 +83,7 @@ impl Place {
             require_key: false,
             processing: None,
             routing: None,
+            triggers: Vec::new(),
         };
         let router = server::router(site);
         Place { engine, router, dir, database, _scratch: scratch, thread, runners: Vec::new() }
@@ -98,6 +99,7 @@ impl Place {
             require_key: false,
             processing: None,
             routing: None,
+            triggers: Vec::new(),
         }
     }
 

@@ -15,6 +15,7 @@ mod list;
 mod message_groups;
 mod nodes;
 mod output;
+mod pauses;
 mod pools;
 mod retention;
 mod router;
@@ -27,6 +28,7 @@ mod steer;
 mod steps;
 mod storage;
 mod ticks;
+mod trigger;
 mod validate;
 mod watch;
 mod worker;
@@ -79,6 +81,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Pause(args) => steer::pause(&settings, &common, args).await,
         Command::Resume(args) => steer::resume(&settings, &common, args).await,
         Command::Cancel(args) => steer::cancel(&settings, &common, args).await,
+        Command::Trigger(args) => trigger::run(&settings, &common, args).await,
+        Command::Pauses(args) => pauses::run(&settings, &common, &args).await,
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
         Command::Executions(verb) => executions::run(&settings, &common, verb).await,
         Command::Dispatch(args) => dispatch::run(settings, &common, args).await,

@@ -19,6 +19,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0010_deliveries", include_str!("../../sql/postgres/migrations/0010_deliveries.sql")),
     ("0011_outbox", include_str!("../../sql/postgres/migrations/0011_outbox.sql")),
     ("0012_workflows", include_str!("../../sql/postgres/migrations/0012_workflows.sql")),
+    ("0015_pauses", include_str!("../../sql/postgres/migrations/0015_pauses.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

@@ -18,6 +18,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0010_deliveries", include_str!("../../sql/sqlite/migrations/0010_deliveries.sql")),
     ("0011_outbox", include_str!("../../sql/sqlite/migrations/0011_outbox.sql")),
     ("0012_workflows", include_str!("../../sql/sqlite/migrations/0012_workflows.sql")),
+    ("0015_pauses", include_str!("../../sql/sqlite/migrations/0015_pauses.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

@@ -138,7 +138,8 @@ fn direct(side: &Side, op: &Op) -> Asked {
         Op::OperateWorkflow { workflow, verb, dry_run, why } => {
             let (workflow, verb, dry_run, why) = (side.workflow(*workflow), *verb, *dry_run, why.clone());
             let by = "somebody".into();
-            let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected: None };
+            let operation =
+                WorkflowOperation { workflow, verb, by, why, dry_run, expected: None, force: None };
             Box::pin(async move {
                 let done = engine.operate_workflow(operation).await;
                 after(move |side| {

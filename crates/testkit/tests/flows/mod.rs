@@ -32,7 +32,8 @@ fn all(state: W, n: usize) -> impl Fn(&Nodes) -> bool {
 
 async fn operate(nodes: &Nodes, n: usize, workflow: WorkflowId, verb: WorkflowVerb) -> Result<(), String> {
     let (by, why) = ("test".into(), "test".into());
-    let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None };
+    let operation =
+        WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
     nodes.engine(n).operate_workflow(operation).await.map(drop).map_err(|e| e.to_string())
 }
 

@@ -1,6 +1,7 @@
 //! Starts workflows: finds the definition, looks at the input, and begins, here or where it is decided.
 
 use super::super::node::{Node, Turn};
+use super::pauses::Pauses;
 use super::{Changed, Entry};
 use crate::EngineError;
 use crate::request::{Reply, StartWorkflow, Started};
@@ -163,6 +164,7 @@ impl Node {
             definition: plan.pinned.clone(),
             dispatch_group,
             state: WorkflowState::Running,
+            paused_by: None,
             message: None,
             parent: None,
             depth: 0,
@@ -188,6 +190,7 @@ impl Node {
             live: BTreeMap::new(),
             broken: BTreeMap::new(),
             runs: BTreeMap::new(),
+            pauses: Pauses::default(),
             ends: None,
             change: Some(Changed::Made),
             turn: self.turn_number,

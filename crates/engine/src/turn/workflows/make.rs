@@ -212,7 +212,7 @@ impl Node {
         self.apply(Move { reason, detail, ..Move::new(id, event) })?;
         // It is followed here, and need not be followed again.
         self.board.unlist_ended(id);
-        self.after_step(entry, (def, id), End { state, reason, error: error.as_deref() }, now)
+        self.after_step(turn, entry, (def, id), End { state, reason, error: error.as_deref() }, now)
     }
 
     /// What the row of a step of a definition says of it, but what it is given.
@@ -234,6 +234,7 @@ impl Node {
     /// New rows are part of a workflow.
     pub(super) fn mark(&mut self, entry: &mut Entry, def: u32, rows: &mut Rows, item: Option<u32>) {
         if item.is_none() {
+            self.forget_pause(entry, def);
             entry.next_run(def);
         }
         for (step, detail) in &mut rows.steps {

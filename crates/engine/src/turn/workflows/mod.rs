@@ -10,8 +10,12 @@ mod follow;
 mod load;
 mod make;
 mod moves;
+mod notify;
 mod operate;
+mod pause_times;
+mod pauses;
 mod timers;
+mod triggers;
 mod waiting;
 mod write;
 
@@ -20,6 +24,7 @@ use fan_out::Fan;
 use model::{
     BranchDecision, DispatchGroup, Name, StepId, Timestamp, Workflow, WorkflowId, WorkflowState, limits,
 };
+use pauses::{PauseRows, Pauses};
 use rules::board::IdMap;
 use rules::workflow::progress::Progress;
 use rules::workflow::{Answers, Plan};
@@ -53,6 +58,8 @@ struct Entry {
     broken: BTreeMap<u32, StepId>,
     /// The last run of each step that had one.
     runs: BTreeMap<u32, u32>,
+    /// What it waits for, and what was sent to it.
+    pauses: Pauses,
     /// It ends before its steps do: how, and why.
     ends: Option<(WorkflowState, String)>,
     /// Its own row is to be written: the first one, or another.
@@ -101,6 +108,7 @@ pub struct Workflows {
     numbers: BTreeMap<DispatchGroup, u64>,
     events: Vec<WorkflowEvent>,
     decisions: Vec<BranchDecision>,
+    pause_rows: PauseRows,
     changed: Vec<WorkflowId>,
     /// Those that are over for good, by the turn that touched them last.
     over: VecDeque<(u64, WorkflowId)>,

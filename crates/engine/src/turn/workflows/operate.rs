@@ -3,10 +3,11 @@
 use super::super::node::{Node, Turn};
 use super::Entry;
 use crate::EngineError;
-use crate::request::{Reply, WorkflowOperated, WorkflowOperation, WorkflowVerb};
+use crate::request::{Forced, Reply, WorkflowOperated, WorkflowOperation, WorkflowVerb};
 use crate::signal::Signal;
-use model::{StepId, Timestamp, WorkflowId, WorkflowState};
+use model::{PausedBy, StepId, Timestamp, Workflow, WorkflowId, WorkflowState};
 use rules::workflow::machine;
+use rules::workflow::pause::{self, Fit};
 use rules::workflow::progress::Next;
 use store::workflows as record;
 use store::{AuditEntry, Result};
@@ -55,7 +56,7 @@ impl Node {
     }
 
     /// The dispatch group of a workflow, if another node decides about it.
-    fn foreign_workflow(&mut self, id: WorkflowId) -> Result<Option<model::DispatchGroup>> {
+    pub(super) fn foreign_workflow(&mut self, id: WorkflowId) -> Result<Option<model::DispatchGroup>> {
         if self.owns_all() {
             return Ok(None);
         }
@@ -73,15 +74,31 @@ impl Node {
         let why = (!operation.why.is_empty()).then(|| operation.why.clone());
         self.pass_down(turn, &entry, operation, now)?;
         match operation.verb {
+            WorkflowVerb::Pause if entry.awaits() => {
+                self.hold_waiting(&mut entry, why, now);
+                self.settle_workflow(entry, now)
+            }
             WorkflowVerb::Pause | WorkflowVerb::Cancel => {
                 self.move_workflow(&mut entry, operation.verb.leads_to(), why, now)?;
                 self.settle_workflow(entry, now)
             }
             WorkflowVerb::Resume => {
                 self.move_workflow(&mut entry, WorkflowState::Running, None, now)?;
+                if let Some(forced) = &operation.force {
+                    // What follows is found with all that may begin.
+                    self.force_pauses(&mut entry, operation, forced, now)?;
+                }
                 self.resume(turn, entry, now)
             }
         }
+    }
+
+    /// It waits for triggers, and from now on for a person too.
+    fn hold_waiting(&mut self, entry: &mut Entry, why: Option<String>, now: Timestamp) {
+        let data = why.as_ref().map(|why| serde_json::json!({"message": why}).to_string());
+        self.workflows.tell(&entry.workflow, now, "workflow.paused", None, data);
+        (entry.workflow.paused_by, entry.workflow.message) = (Some(PausedBy::Person), why);
+        self.note_change(entry);
     }
 
     /// It goes on where it was held; a step that ended badly is done again.
@@ -134,12 +151,13 @@ impl Node {
         let below: Vec<WorkflowId> = entry.live.values().filter_map(|live| live.below).collect();
         for id in below {
             let Some(entry) = self.entry(id)? else { continue };
-            match machine::next(entry.workflow.state, operation.verb.leads_to()) {
-                Ok(()) if fits(operation.verb, entry.workflow.state) => {
-                    let operation = WorkflowOperation { workflow: id, expected: None, ..operation.clone() };
+            match fits(operation.verb, &entry.workflow) {
+                true => {
+                    let (expected, force) = (None, None);
+                    let operation = WorkflowOperation { workflow: id, expected, force, ..operation.clone() };
                     self.carry_out_verb(turn, entry, &operation, now)?;
                 }
-                _ => self.workflows.put(entry),
+                false => self.workflows.put(entry),
             }
         }
         Ok(())
@@ -152,16 +170,47 @@ fn allowed(entry: &Entry, operation: &WorkflowOperation) -> std::result::Result<
     if operation.expected.is_some_and(|expected| expected != workflow.version) {
         return Err(EngineError::WorkflowChanged { workflow: workflow.id, version: workflow.version });
     }
-    match fits(operation.verb, workflow.state) {
+    let resumes = operation.verb == WorkflowVerb::Resume;
+    match &operation.force {
+        Some(_) if !resumes => return Err(refuse("only `resume` can be forced".into())),
+        Some(forced) if workflow.state == WorkflowState::Paused => {
+            return forces(entry, forced).map_err(refuse);
+        }
+        None if resumes && entry.awaits() => {
+            let how = "send it with `stepfast trigger`, or force it with `stepfast resume --force`";
+            return Err(refuse(format!("{}; {how}", entry.pauses.awaited())));
+        }
+        _ => {}
+    }
+    match fits(operation.verb, workflow) {
         true => Ok(()),
         false => Err(refuse(format!("it is {}, so it cannot be {}", workflow.state, operation.verb.done()))),
     }
 }
 
-fn fits(verb: WorkflowVerb, state: WorkflowState) -> bool {
-    match verb {
-        WorkflowVerb::Pause => state == WorkflowState::Running,
-        WorkflowVerb::Resume => state == WorkflowState::Paused,
-        WorkflowVerb::Cancel => machine::next(state, WorkflowState::Cancelled).is_ok(),
+/// What somebody sends in place of a trigger must be what the one trigger that is waited for asks for.
+fn forces(entry: &Entry, forced: &Forced) -> std::result::Result<(), String> {
+    let Some(payload) = &forced.payload else { return Ok(()) };
+    let listening = || entry.pauses.waiting.iter().filter(|(_, pause)| pause.trigger.is_some());
+    let (Some((def, pause)), 1) = (listening().next(), listening().count()) else {
+        return Err("a payload is for one trigger; send each with `stepfast trigger`".into());
+    };
+    let value =
+        serde_json::from_str(payload).map_err(|problem| format!("the payload is not JSON: {problem}"))?;
+    match pause::has_shape(&entry.plan, *def, &value) {
+        Fit::Yes => Ok(()),
+        Fit::No(why) | Fit::NotYet(why) => Err(format!("{} asks for another payload: {why}", pause.awaits())),
+    }
+}
+
+fn fits(verb: WorkflowVerb, workflow: &Workflow) -> bool {
+    let listens = workflow.paused_by == Some(PausedBy::Trigger);
+    match (verb, workflow.state) {
+        (WorkflowVerb::Pause, WorkflowState::Running) => true,
+        // From then on it waits for a person too.
+        (WorkflowVerb::Pause, WorkflowState::Paused) => listens,
+        (WorkflowVerb::Resume, WorkflowState::Paused) => !listens,
+        (WorkflowVerb::Pause | WorkflowVerb::Resume, _) => false,
+        (WorkflowVerb::Cancel, state) => machine::next(state, WorkflowState::Cancelled).is_ok(),
     }
 }

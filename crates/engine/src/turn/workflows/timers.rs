@@ -1,6 +1,6 @@
 //! What a workflow does when a time has come: waits end, and what took too long is ended.
 
-use super::super::node::Node;
+use super::super::node::{Node, Turn};
 use super::Entry;
 use model::{Detail, Event, Move, StepId, Timestamp, WorkflowId, WorkflowState};
 use std::time::Duration;
@@ -12,7 +12,7 @@ const DUE_PER_TURN: usize = 1_000;
 
 impl Node {
     /// Workflows whose time has come.
-    pub(in super::super) fn look_after_workflows(&mut self, now: Timestamp) -> Result<()> {
+    pub(in super::super) fn look_after_workflows(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
         let (store, lease) = (&self.store, &self.lease);
         self.workflows
             .timers
@@ -24,8 +24,8 @@ impl Node {
                 continue;
             }
             let Some(entry) = self.entry(id)? else { continue };
-            match entry.workflow.wake_at.is_some_and(|at| at <= now) && entry.is_going_on() {
-                true => self.due(entry, now)?,
+            match entry.workflow.wake_at.is_some_and(|at| at <= now) && entry.is_timed() {
+                true => self.due(turn, entry, now)?,
                 false => self.workflows.put(entry),
             }
         }
@@ -35,10 +35,11 @@ impl Node {
 
     fn is_due_on_disk(&self, id: WorkflowId, now: Timestamp) -> Result<bool> {
         let row = record::workflow(self.store.reader(), id)?;
-        Ok(row.is_some_and(|row| row.state.is_going_on() && row.wake_at.is_some_and(|at| at <= now)))
+        // Only of those whose time passes is there a time.
+        Ok(row.is_some_and(|row| !row.state.is_over() && row.wake_at.is_some_and(|at| at <= now)))
     }
 
-    fn due(&mut self, mut entry: Entry, now: Timestamp) -> Result<()> {
+    fn due(&mut self, turn: &mut Turn, mut entry: Entry, now: Timestamp) -> Result<()> {
         if entry.deadline().is_some_and(|at| at <= now) {
             let message = format!("it took longer than {}", shown(entry.plan.definition.timeout));
             self.move_workflow(&mut entry, WorkflowState::Failed, Some(message), now)?;
@@ -72,7 +73,8 @@ impl Node {
                 }
             }
         }
-        self.settle_workflow(entry, now)
+        let next = self.pauses_due(turn, &mut entry, now)?;
+        self.pauses_over(turn, entry, next, now)
     }
 
     fn time_out(&mut self, entry: &Entry, def: u32, step: StepId) -> Result<()> {
@@ -90,9 +92,11 @@ impl Node {
 
     /// When it is to be looked at next. An earlier look does no harm, so a row is not written to put it off.
     pub(super) fn reckon(&mut self, entry: &mut Entry, now: Timestamp) {
-        let going_on = entry.is_going_on();
+        let timed = entry.is_timed();
         let of_steps = entry.live.values().flat_map(|live| [live.deadline, live.goes_on_at]);
-        let next = of_steps.chain([entry.deadline()]).flatten().filter(|_| going_on).min();
+        let of_pauses = entry.pauses.waiting.values().map(model::Pause::wake_at);
+        let all = of_steps.chain(of_pauses).chain([entry.deadline()]);
+        let next = all.flatten().filter(|_| timed).min();
         let known = entry.workflow.wake_at.filter(|at| *at > now);
         let later = known.is_some_and(|known| next.is_some_and(|next| next >= known));
         if later || next == entry.workflow.wake_at {

@@ -17,5 +17,6 @@ impl Node {
         }
         batch.workflow_events = std::mem::take(&mut self.workflows.events);
         batch.branch_decisions = std::mem::take(&mut self.workflows.decisions);
+        (batch.pauses, batch.trigger_payloads) = self.workflows.pause_rows.take();
     }
 }
