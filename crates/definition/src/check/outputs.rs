@@ -137,7 +137,8 @@ impl Checker<'_> {
         }
         if is_before(from, step) == Some(false) {
             let problem = format!("`{key}` need not have ended when `{mine}` begins");
-            return Err((problem, format!("add `{key}` to `after` of `{mine}`")));
+            let step = &self.definition.steps[from as usize].key;
+            return Err((problem, format!("add `{step}` to `after` of `{mine}`")));
         }
         let is_wait = matches!(self.definition.steps[from as usize].work, Work::Wait(_));
         if is_wait && sent_to.is_none() {

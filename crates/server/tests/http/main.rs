@@ -22,6 +22,8 @@ mod retention;
 mod serve;
 mod show;
 mod sign_in;
+mod trigger_page;
+mod triggers;
 mod worker;
 mod workflow_events;
 mod workflow_pages;
