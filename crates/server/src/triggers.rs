@@ -67,12 +67,12 @@ impl Listener {
         self.def.and_then(|n| self.definition.steps[n].pause_after.as_deref())
     }
 
-    /// The pause that a token was made for. All are looked at, whichever it is.
+    /// The pause that a token was made for.
     pub fn by_token(&self, token: &str) -> Option<&Pause> {
         let asks = self.pause().is_some_and(|pause| pause.auth == TriggerAuth::Token);
         let token = PauseToken::of(token);
         let is = |pause: &&Pause| pause.token.as_ref().is_some_and(|kept| token.is(kept));
-        self.pauses.iter().filter(is).next_back().filter(|_| asks)
+        self.pauses.iter().rfind(is).filter(|_| asks)
     }
 }
 

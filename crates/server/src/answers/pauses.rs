@@ -4,6 +4,7 @@ use crate::convert;
 use crate::secrets::Known;
 use model::{Pause, Workflow, WorkflowId, limits};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use store::pauses::Waiting;
 use store::{Browse, Result};
 
@@ -20,11 +21,11 @@ pub fn pauses(
     let mut known: HashMap<WorkflowId, Option<Workflow>> = HashMap::new();
     let mut pauses = Vec::with_capacity(found.len());
     for pause in &found {
-        if !known.contains_key(&pause.workflow) {
-            known.insert(pause.workflow, browse.workflow(pause.workflow)?);
-        }
-        let workflow = known.get(&pause.workflow).and_then(Option::as_ref);
-        pauses.extend(workflow.map(|workflow| convert::pause_view(pause, workflow)));
+        let workflow = match known.entry(pause.workflow) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(browse.workflow(pause.workflow)?),
+        };
+        pauses.extend(workflow.as_ref().map(|workflow| convert::pause_view(pause, workflow)));
     }
     Ok(wire::PausePage { pauses })
 }

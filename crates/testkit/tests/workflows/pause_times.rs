@@ -18,8 +18,8 @@ fn yaml(pause: &str) -> String {
 /// What was told to whoever the definition names.
 fn notices(stage: &Stage) -> Vec<Value> {
     let filter = Filter { action: Some("deliver".into()), limit: 100, ascending: true, ..Filter::default() };
-    let steps = stage.browse().steps(&filter).unwrap();
-    steps.iter().map(|row| serde_json::from_str(&row.step.arguments).unwrap()).collect()
+    let steps = stage.browse().steps(&filter).expect("a read");
+    steps.iter().map(|row| serde_json::from_str(&row.step.arguments).expect("JSON")).collect()
 }
 
 fn said(stage: &Stage, id: WorkflowId) -> String {
