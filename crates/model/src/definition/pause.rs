@@ -91,13 +91,3 @@ pub enum TriggerAuth {
     /// With the token that was made for this very pause.
     Token,
 }
-
-impl TriggerAuth {
-    pub fn word(self) -> &'static str {
-        match self {
-            TriggerAuth::ApiKey => "api_key",
-            TriggerAuth::Hmac => "hmac",
-            TriggerAuth::Token => "token",
-        }
-    }
-}

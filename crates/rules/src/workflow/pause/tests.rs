@@ -1,3 +1,5 @@
+//! Every way a pause may end, and every way something may be sent to it.
+
 use super::*;
 use crate::workflow::Answers;
 use model::definition::{ActionDef, Definition, Shape, StepDef, Work};
