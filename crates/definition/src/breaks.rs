@@ -213,6 +213,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_waited_for_behind_a_step_that_has_ended_stays_so() {
+        let asks = OLD.replace("action: x}", "action: x, pause_after: {trigger: boss}}");
+        let told = "step `a` is completed, and the pause behind it is another in 2.0.0";
+        assert_eq!(broken(OLD, &asks, &[("a", State::Completed)]), told);
+        assert_eq!(broken(&asks, &asks, &[("a", State::Completed)]), "");
+    }
+
+    #[test]
     fn what_was_chosen_cannot_be_chosen_again() {
         let route = "- {key: r, branch: {choose: input.x, branches: {p: [a], q: [b]}}}\n- {key: a, action: x}\n- {key: b, action: x}";
         let new = route.replace("p: [a], q: [b]", "p: [b], q: [a]");

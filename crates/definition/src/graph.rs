@@ -160,6 +160,18 @@ steps:
     }
 
     #[test]
+    fn what_is_waited_for_stands_at_the_line() {
+        let text = "workflow: a\nversion: 1.0.0\nsteps:\n\
+             - {key: a, action: x, pause_after: {trigger: boss}}\n\
+             - {key: b, action: x, pause_after: {resume_after: 14d}}\n\
+             - {key: c, action: x}\n";
+        let read = crate::read(text.as_bytes(), "a.yaml").unwrap_or_else(|faults| panic!("{}", faults[0]));
+        let picture = Picture::of(&read.definition).unwrap();
+        let labels: Vec<&str> = picture.lines.iter().filter_map(|line| line.label.as_deref()).collect();
+        assert_eq!(labels, ["⏸ boss", "⏸ 14d"]);
+    }
+
+    #[test]
     fn branches_without_steps_lead_past() {
         let picture = Picture::of(&order()).unwrap();
         let show = |line: &Line| {
