@@ -8,6 +8,9 @@ use std::time::Duration;
 
 /// The model of what was read.
 pub(crate) fn definition(mut read: Map<String, Value>) -> Result<Definition, serde_json::Error> {
+    if let Some(strategy @ Value::String(_)) = read.get("on_failure").cloned() {
+        read.insert("on_failure".into(), json!({ "strategy": strategy }));
+    }
     if let Some(Value::Array(steps)) = read.get_mut("steps") {
         for step in steps {
             if let Value::Object(written) = step.take() {
@@ -30,27 +33,51 @@ fn take(written: &mut Map<String, Value>, home: Home) -> Map<String, Value> {
     names.filter_map(|name| Some((name.to_string(), written.remove(name)?))).collect()
 }
 
+/// A duration alone is that of one attempt.
+fn whole_timeout(action: &mut Map<String, Value>) {
+    if let Some(timeout @ Value::Number(_)) = action.get("timeout").cloned() {
+        action.insert("timeout".into(), json!({ "attempt": timeout }));
+    }
+}
+
 fn assemble(mut written: Map<String, Value>) -> Value {
     let mut each = take(&mut written, Home::Each);
     let mut action = take(&mut written, Home::Action);
     let workflow = take(&mut written, Home::Workflow);
     let (wait, branch) = (written.remove("wait"), written.remove("branch"));
+    let poll = written.remove("poll");
     if let Some(items) = action.remove("each") {
         each.insert("items".into(), items);
         action.insert("each".into(), Value::Object(each));
     }
-    if let Some(timeout @ Value::Number(_)) = action.get("timeout").cloned() {
-        action.insert("timeout".into(), json!({ "attempt": timeout }));
+    whole_timeout(&mut action);
+    if let Some(Value::Object(compensation)) = written.get_mut("compensation") {
+        let mut run = std::mem::take(compensation);
+        whole_timeout(&mut run);
+        compensation.extend(run.remove("when").map(|when| ("when".to_string(), when)));
+        compensation.insert("run".into(), Value::Object(run));
     }
     let work = match (wait, branch) {
         (Some(length @ Value::Number(_)), _) => json!({ "wait": { "for": length } }),
         (Some(until), _) => json!({ "wait": until }),
         (None, Some(branch)) => json!({ "branch": branch }),
         (None, None) if workflow.contains_key("workflow") => json!({ "workflow": workflow }),
-        (None, None) => json!({ "action": action }),
+        (None, None) => match poll {
+            Some(Value::Object(poll)) => json!({ "poll": polled(poll, action) }),
+            _ => json!({ "action": action }),
+        },
     };
     written.insert("work".into(), work);
     Value::Object(written)
+}
+
+/// Keys of a poll that say what is run for it; how it is run is said beside the poll.
+const RUN: [&str; 2] = ["action", "arguments"];
+
+fn polled(mut poll: Map<String, Value>, mut run: Map<String, Value>) -> Map<String, Value> {
+    run.extend(RUN.iter().filter_map(|key| Some((key.to_string(), poll.remove(*key)?))));
+    poll.insert("run".into(), Value::Object(run));
+    poll
 }
 
 /// A definition as one would write it, without what holds anyway.
@@ -67,6 +94,11 @@ pub(crate) fn written(definition: &Definition) -> Value {
 }
 
 fn flatten(mut step: Map<String, Value>) -> Value {
+    if let Some(Value::Object(compensation)) = step.get_mut("compensation")
+        && let Some(Value::Object(mut run)) = compensation.remove("run")
+    {
+        compensation.append(&mut run);
+    }
     let Some(Value::Object(work)) = step.remove("work") else { return Value::Object(step) };
     for (kind, mut what) in work {
         match (kind.as_str(), &mut what) {
@@ -77,6 +109,13 @@ fn flatten(mut step: Map<String, Value>) -> Value {
                     step.append(&mut each);
                 }
                 step.append(action);
+            }
+            ("poll", Value::Object(poll)) => {
+                if let Some(Value::Object(mut run)) = poll.remove("run") {
+                    poll.extend(RUN.iter().filter_map(|key| Some((key.to_string(), run.remove(*key)?))));
+                    step.append(&mut run);
+                }
+                step.insert(kind, what);
             }
             ("workflow", Value::Object(workflow)) => step.append(workflow),
             ("wait", Value::Object(wait)) if wait.contains_key("for") => {

@@ -47,6 +47,7 @@ fn kind(step: &StepDef) -> &'static str {
     match &step.work {
         Work::Action(action) if action.each.is_some() => "a fan-out",
         Work::Action(_) => "an action",
+        Work::Poll(_) => "a poll",
         Work::Wait(_) => "a wait",
         Work::Branch(_) => "a branch",
         Work::Workflow(_) => "a workflow",
@@ -56,9 +57,8 @@ fn kind(step: &StepDef) -> &'static str {
 /// What is run by it.
 fn runs(step: &StepDef) -> Option<&str> {
     match &step.work {
-        Work::Action(action) => Some(&action.action),
         Work::Workflow(sub) => Some(&sub.workflow),
-        _ => None,
+        work => work.action().map(|action| action.action.as_str()),
     }
 }
 

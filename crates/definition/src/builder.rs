@@ -29,13 +29,16 @@
 //! ```
 
 mod pause;
+mod poll;
 mod step;
 
 pub use pause::Pause;
+pub use poll::Poll;
 pub use step::{Does, Step};
 
 use model::definition::{
-    self as written, BranchKind, Concurrency, Expression, Gather, RetryScope, Shape, StepDef,
+    self as written, BranchKind, Concurrency, Expression, Gather, OnCancel, OnTimeout, Resolution,
+    RetryScope, Shape, StepDef,
 };
 use model::{Fault, Success};
 use serde_json::Value;
@@ -81,6 +84,19 @@ impl Definition {
     /// A value of the input that is never shown, such as `input.card.number`.
     pub fn secret(mut self, path: &str) -> Self {
         self.made.secrets.push(path.into());
+        self
+    }
+    /// What happens when it fails.
+    pub fn on_failure(mut self, resolution: Resolution) -> Self {
+        self.made.on_failure = resolution;
+        self
+    }
+    pub fn on_cancel(mut self, policy: OnCancel) -> Self {
+        self.made.on_cancel = Some(policy);
+        self
+    }
+    pub fn on_timeout(mut self, policy: OnTimeout) -> Self {
+        self.made.on_timeout = Some(policy);
         self
     }
     pub fn step(mut self, step: impl Into<StepDef>) -> Self {

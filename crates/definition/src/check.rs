@@ -6,9 +6,12 @@
 mod expressions;
 mod order;
 mod outputs;
+mod polls;
 mod reach;
 mod relations;
+mod resolution;
 mod schemas;
+mod secrets;
 
 use crate::place::Part;
 use model::Fault;
@@ -49,6 +52,7 @@ pub(crate) fn all(definition: &Definition, is_wrong: &dyn Fn(&str) -> bool) -> V
     findings.extend(schemas::check(definition));
     let (read, wrong) = expressions::check(definition);
     findings.extend(wrong);
+    findings.extend(secrets::check(definition, &read));
     let graph = match Graph::of(definition) {
         Err(faults) => {
             findings.extend(order::explain(definition, faults, is_wrong));

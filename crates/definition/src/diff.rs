@@ -108,7 +108,9 @@ fn steps(definition: &mut Value) -> Vec<(String, Value)> {
 pub(crate) fn kind(step: &Value) -> String {
     let words =
         ["action", "workflow"].iter().find_map(|kind| Some(format!("{kind} {}", step.get(kind)?.as_str()?)));
-    words.or_else(|| step.get("branch").map(|_| "branch".into())).unwrap_or_else(|| "wait".into())
+    let poll = || Some(format!("poll {}", step.get("poll")?.get("action")?.as_str()?));
+    let branch = || step.get("branch").map(|_| "branch".into());
+    words.or_else(poll).or_else(branch).unwrap_or_else(|| "wait".into())
 }
 
 fn options(step: Option<&String>, from: &Value, to: &Value) -> Vec<Change> {

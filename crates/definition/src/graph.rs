@@ -101,6 +101,10 @@ fn awaited(pause: &PauseDef) -> String {
 fn drawn(step: &StepDef) -> Drawn {
     let (kind, detail, fan_out) = match &step.work {
         Work::Action(action) => ("action", action.action.clone(), action.each.is_some()),
+        Work::Poll(poll) => {
+            let every = poll.interval.unwrap_or(model::limits::POLL_INTERVAL_DEFAULT);
+            ("poll", format!("poll {} every {}", poll.run.action, show(every)), false)
+        }
         Work::Wait(Wait::For(length)) => ("wait", format!("wait {}", show(*length)), false),
         Work::Wait(Wait::Until(until)) => ("wait", format!("until {}", until.0), false),
         Work::Branch(branch) => {

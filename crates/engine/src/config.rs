@@ -1,5 +1,6 @@
 //! What an engine is told when it starts.
 
+use crate::Keyring;
 use model::{DEFAULT_GROUPS, DispatchGroup, Name, Pool};
 use store::Listen;
 
@@ -27,6 +28,8 @@ pub struct Config {
     pub published: Vec<Name>,
     /// Pools that are made, or given these limits, when the engine starts.
     pub pools: Vec<Pool>,
+    /// What secret values are sealed with.
+    pub secrets: Keyring,
 }
 
 impl Default for Config {
@@ -45,6 +48,7 @@ impl Default for Config {
             listen: Listen::On,
             published: Vec::new(),
             pools: Vec::new(),
+            secrets: Keyring::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Why the engine did not do what it was asked.
 
-use model::{Fault, StepId, WorkflowId, limits};
+use model::{Fault, StepId, SubscriptionId, WorkflowId, limits};
 use rules::operator::Refusal;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
@@ -27,6 +27,8 @@ pub enum EngineError {
     WorkflowChanged { workflow: WorkflowId, version: u64 },
     #[error("workflow {workflow} never waits for a trigger `{trigger}`{}", others(.known))]
     NoTrigger { workflow: WorkflowId, trigger: String, known: Vec<String> },
+    #[error("subscription {0} has changed since; look at it again")]
+    SubscriptionChanged(SubscriptionId),
     #[error("there is no dispatch group `{0}`")]
     NoGroup(String),
     #[error("step {step}: {why}")]

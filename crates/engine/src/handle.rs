@@ -6,7 +6,7 @@ use crate::request::{
     Attending, Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Publication,
     Reply, ReportAnswer, Request, Sent, TickReport,
 };
-use crate::{Config, EngineError, Executions};
+use crate::{Config, EngineError, Executions, Keyring};
 use model::{
     Breaker, DispatchGroup, Fault, Name, NewStep, NotBegun, Report, SessionId, SessionOffer, StepId,
 };
@@ -29,6 +29,7 @@ pub struct Engine {
     healthy: Arc<AtomicBool>,
     queues: Arc<[Name]>,
     executions: Executions,
+    keys: Keyring,
     /// Counts turns that told something of workflows.
     told: watch::Receiver<u64>,
     pub(crate) progress: Board,
@@ -60,6 +61,7 @@ impl Engine {
         let healthy = Arc::new(AtomicBool::new(true));
         let queues = config.known_queues().into();
         let executions = Executions::new(store.ledger());
+        let keys = config.secrets.clone();
         let (tell, told) = watch::channel(0);
         let mut decider = Decider::new(store, config, inbox.clone(), (healthy.clone(), tell))?;
         let thread = std::thread::Builder::new()
@@ -67,7 +69,7 @@ impl Engine {
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        let engine = Engine { inbox, healthy, queues, executions, told, progress: Board::default() };
+        let engine = Engine { inbox, healthy, queues, executions, keys, told, progress: Board::default() };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
@@ -79,6 +81,10 @@ impl Engine {
     /// What is to be done once, however often it is asked for.
     pub fn executions(&self) -> &Executions {
         &self.executions
+    }
+
+    pub(crate) fn keys(&self) -> &Keyring {
+        &self.keys
     }
 
     /// Changes when something of workflows was told on this node and is durable. Only a hint: other nodes tell things too.

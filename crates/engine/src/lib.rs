@@ -14,9 +14,11 @@ mod pools;
 mod progress;
 mod publisher;
 mod request;
+mod seal;
 mod signal;
 mod stopwatch;
 mod triggers;
+mod subscriptions;
 mod turn;
 mod workflows;
 
@@ -31,15 +33,17 @@ pub use pools::Removal;
 pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
-    Attending, Created, Dispatch, Forced, GroupOperated, GroupOperation, Handed, Operated, Operation,
-    Outgoing, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport, WorkflowOperated,
-    WorkflowOperation, WorkflowVerb,
+    Attending, Created, Dispatch, Errand, Forced, GroupOperated, GroupOperation, Handed, Operated, Operation,
+    Outgoing, PollRecovery, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport,
+    WorkflowOperated, WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;
 pub use rules::idempotency::Refusal;
 pub use rules::operator::Verb;
 pub use rules::pool::next_start as next_pool_start;
 pub use rules::why::Why;
+pub use seal::{Keyring, SealError, SealKey};
 pub use stopwatch::Stopwatch;
 pub use store::{Clock, StoreError, SystemClock};
 pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
+pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};

@@ -3,12 +3,13 @@
 //! Why    the engine must not wait for a broker. One that is away is tried again with growing pauses while the engine runs on, and
 //!        nothing is forgotten meanwhile; a message that the broker will never take goes back to its step.
 
-use crate::request::{Attending, Outgoing, Publication};
+mod tray;
+
+use crate::request::{Attending, Errand, Outgoing, Publication};
 use crate::{Engine, EngineError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use model::StepId;
-use std::collections::{HashMap, VecDeque};
+use model::Name;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::Clock;
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 use transport::token::{self, TokenKey};
 use transport::{MediationType, Message, MessagePointer, Published, Transport, TransportError};
+use tray::Tray;
 
 /// How long the broker may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,6 +31,8 @@ const TELL_AGAIN: Duration = Duration::from_millis(200);
 /// How messages are made and sent.
 #[derive(Clone)]
 pub struct PublisherConfig {
+    /// What the queue is called on record; messages in a queue of another name are published again.
+    pub queue: Name,
     /// Where whoever receives a message calls.
     pub endpoint: String,
     /// For steps without a pool of their own.
@@ -75,7 +79,8 @@ impl Publisher {
         let (hand, work) = mpsc::unbounded_channel();
         let durable = transport.capabilities().durable;
         let PublisherConfig { capacity, stale_after, look_every, .. } = config;
-        engine.attend(Attending { hand, capacity, durable, stale_after, look_every }).await?;
+        let queue = config.queue.clone();
+        engine.attend(Attending { hand, queue, capacity, durable, stale_after, look_every }).await?;
         let (stop, stopped) = oneshot::channel();
         let trouble = Trouble::default();
         let desk = Desk {
@@ -83,8 +88,7 @@ impl Publisher {
             transport,
             config,
             trouble: trouble.clone(),
-            waiting: VecDeque::new(),
-            known: HashMap::new(),
+            tray: Tray::default(),
             sending: FuturesUnordered::new(),
             telling: FuturesUnordered::new(),
             done: Vec::new(),
@@ -100,7 +104,14 @@ impl Publisher {
     }
 }
 
-type Sent = (Vec<Outgoing>, Vec<Result<Published, TransportError>>);
+/// What the broker said to a call; of what has no answer nobody knows what became of it.
+struct Sent {
+    batch: Vec<Outgoing>,
+    answers: Vec<Result<Published, TransportError>>,
+    /// It could not be reached.
+    away: Option<String>,
+}
+
 type Told = (Vec<Publication>, Result<(), EngineError>);
 
 struct Desk {
@@ -108,9 +119,7 @@ struct Desk {
     transport: Arc<dyn Transport>,
     config: PublisherConfig,
     trouble: Trouble,
-    waiting: VecDeque<Outgoing>,
-    /// What waits, is on its way, or is not told yet: the engine may hand it over again.
-    known: HashMap<StepId, u32>,
+    tray: Tray,
     sending: FuturesUnordered<BoxFuture<'static, Sent>>,
     telling: FuturesUnordered<BoxFuture<'static, Told>>,
     /// What the engine is to be told next.
@@ -126,7 +135,7 @@ struct Away {
 }
 
 impl Desk {
-    async fn run(mut self, mut work: mpsc::UnboundedReceiver<Outgoing>, mut stopped: oneshot::Receiver<()>) {
+    async fn run(mut self, mut work: mpsc::UnboundedReceiver<Errand>, mut stopped: oneshot::Receiver<()>) {
         loop {
             self.send();
             self.tell();
@@ -136,11 +145,11 @@ impl Desk {
                 _ = &mut stopped => return,
                 Some(sent) = self.sending.next(), if !self.sending.is_empty() => self.sent(sent),
                 Some(told) = self.telling.next(), if !self.telling.is_empty() => self.told(told),
-                handed = work.recv() => match handed {
-                    Some(message) => {
-                        self.take(message);
-                        while let Ok(message) = work.try_recv() {
-                            self.take(message);
+                errand = work.recv() => match errand {
+                    Some(errand) => {
+                        self.take(errand);
+                        while let Ok(errand) = work.try_recv() {
+                            self.take(errand);
                         }
                     }
                     None => return,
@@ -150,42 +159,53 @@ impl Desk {
         }
     }
 
-    fn take(&mut self, message: Outgoing) {
-        if self.known.get(&message.step) == Some(&message.attempt) {
-            return;
+    fn take(&mut self, errand: Errand) {
+        match errand {
+            Errand::Publish(message) => self.tray.take(message),
+            Errand::Forget { step, attempt } => self.tray.forget(step, attempt),
         }
-        self.known.insert(message.step, message.attempt);
-        self.waiting.push_back(message);
     }
 
     fn send(&mut self) {
         while self.away.is_none()
             && self.sending.len() < self.config.concurrency.max(1)
-            && !self.waiting.is_empty()
+            && !self.tray.is_empty()
         {
             self.send_one();
         }
     }
 
-    /// One call tries; when it gets through, all do.
+    /// One call tries; when it gets through, all do. With nothing to send, the broker is asked how it is.
     fn try_again(&mut self) {
-        match &mut self.away {
-            Some(away) if !self.waiting.is_empty() => {
-                away.resume = None;
-                self.send_one();
-            }
-            _ => self.is_back(),
+        if let Some(away) = &mut self.away {
+            away.resume = None;
         }
+        match self.tray.is_empty() {
+            true => self.ask(),
+            false => self.send_one(),
+        }
+    }
+
+    fn ask(&mut self) {
+        let transport = self.transport.clone();
+        self.sending.push(Box::pin(async move {
+            let away = match tokio::time::timeout(PATIENCE, transport.probe()).await {
+                Ok(Ok(())) => None,
+                Ok(Err(problem)) => Some(problem.to_string()),
+                Err(_) => Some("it did not answer".into()),
+            };
+            Sent { batch: Vec::new(), answers: Vec::new(), away }
+        }));
     }
 
     fn send_one(&mut self) {
         let most = self.config.batch.clamp(1, self.transport.capabilities().publish_batch_max);
-        let batch: Vec<Outgoing> = self.waiting.drain(..most.min(self.waiting.len())).collect();
+        let batch = self.tray.next(most);
         let messages = batch.iter().map(|message| self.message(message)).collect();
         let transport = self.transport.clone();
         self.sending.push(Box::pin(async move {
             let answers = tokio::time::timeout(PATIENCE, transport.publish(messages)).await;
-            (batch, answers.unwrap_or_default())
+            Sent { batch, answers: answers.unwrap_or_default(), away: None }
         }));
     }
 
@@ -206,9 +226,7 @@ impl Desk {
         Message { pointer, attempt: *attempt }
     }
 
-    fn sent(&mut self, (batch, answers): Sent) {
-        let mut away = None;
-        // Of what has no answer nobody knows what became of it.
+    fn sent(&mut self, Sent { batch, answers, mut away }: Sent) {
         let silence = || Err(TransportError::Unavailable("it did not answer".into()));
         let answers = answers.into_iter().chain(std::iter::repeat_with(silence));
         for (message, answer) in batch.into_iter().zip(answers) {
@@ -217,7 +235,7 @@ impl Desk {
                 // Nobody knows whether it was taken: the same attempt is the same message.
                 Err(TransportError::Unavailable(problem)) => {
                     away = Some(problem);
-                    self.waiting.push_front(message);
+                    self.tray.put_back(message);
                     continue;
                 }
                 Err(refused) => Some(refused.to_string()),
@@ -264,9 +282,7 @@ impl Desk {
         match answer {
             Ok(()) => {
                 for Publication { step, attempt, .. } in publications {
-                    if self.known.get(&step) == Some(&attempt) {
-                        self.known.remove(&step);
-                    }
+                    self.tray.forget(step, attempt);
                 }
             }
             // The next engine finds it on record.

@@ -3,8 +3,8 @@
 pub use crate::signal::{Reply, Taken};
 use crate::triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
 use model::{
-    Breaker, Claim, DispatchGroup, Name, NewStep, Report, SessionId, SessionOffer, State, StepId, WorkflowId,
-    WorkflowState,
+    Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Report, SessionId,
+    SessionOffer, State, StepId, WorkflowId, WorkflowState,
 };
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
@@ -150,35 +150,36 @@ pub struct Started {
     pub dispatch_group: DispatchGroup,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowVerb {
     Pause,
     Resume,
     Cancel,
+    Resolve(Decision),
 }
 
 impl WorkflowVerb {
-    pub const ALL: [WorkflowVerb; 3] = [WorkflowVerb::Pause, WorkflowVerb::Resume, WorkflowVerb::Cancel];
-    pub fn word(self) -> &'static str {
+    /// Those that need nothing but their name.
+    pub fn plain() -> [WorkflowVerb; 8] {
+        let resolve = WorkflowVerb::Resolve;
+        [
+            WorkflowVerb::Pause,
+            WorkflowVerb::Resume,
+            resolve(Decision::Retry),
+            resolve(Decision::Compensate { scope: CompensationScope::Full }),
+            resolve(Decision::RetryCompensation),
+            resolve(Decision::SkipCompensation { all: false }),
+            resolve(Decision::MarkResolved),
+            WorkflowVerb::Cancel,
+        ]
+    }
+    pub fn word(&self) -> &'static str {
         match self {
             WorkflowVerb::Pause => "pause",
             WorkflowVerb::Resume => "resume",
             WorkflowVerb::Cancel => "cancel",
-        }
-    }
-    pub fn done(self) -> &'static str {
-        match self {
-            WorkflowVerb::Pause => "paused",
-            WorkflowVerb::Resume => "resumed",
-            WorkflowVerb::Cancel => "cancelled",
-        }
-    }
-    pub fn leads_to(self) -> WorkflowState {
-        match self {
-            WorkflowVerb::Pause => WorkflowState::Paused,
-            WorkflowVerb::Resume => WorkflowState::Running,
-            WorkflowVerb::Cancel => WorkflowState::Cancelled,
+            WorkflowVerb::Resolve(decision) => decision.word(),
         }
     }
 }
@@ -212,6 +213,9 @@ pub struct WorkflowOperated {
     pub from: WorkflowState,
     pub to: WorkflowState,
     pub version: u64,
+    /// What that means, in words.
+    #[serde(default)]
+    pub effects: Vec<String>,
 }
 
 /// Whether a turn by hand hands out work.
@@ -227,6 +231,15 @@ pub enum Dispatch {
 pub struct TickReport {
     pub dispatched: usize,
     pub stopped_at: Option<&'static str>,
+}
+
+/// Polls that somebody should have made long ago are put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PollRecovery {
+    /// Those that are due for longer than this.
+    pub older: Duration,
+    pub by: String,
+    pub dry_run: bool,
 }
 
 pub enum Request {
@@ -260,6 +273,10 @@ pub enum Request {
     PauseToken {
         order: TokenOrder,
         reply: Reply<PauseToken>,
+    },
+    RecoverPolls {
+        recovery: PollRecovery,
+        reply: Reply<Vec<StepId>>,
     },
     Breaker {
         scope: Option<DispatchGroup>,
@@ -354,7 +371,9 @@ impl Request {
 /// Whoever publishes, and how.
 #[derive(Clone)]
 pub struct Attending {
-    pub hand: mpsc::UnboundedSender<Outgoing>,
+    pub hand: mpsc::UnboundedSender<Errand>,
+    /// The queue that is published to. What is queued in another is published again here.
+    pub queue: Name,
     /// Messages in the queue at once.
     pub capacity: usize,
     /// What the queue has confirmed outlives this process; otherwise all of it is published again when a node starts.
@@ -362,6 +381,17 @@ pub struct Attending {
     /// A message that nobody came for in so long is lost.
     pub stale_after: Duration,
     pub look_every: Duration,
+}
+
+/// What whoever publishes is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Errand {
+    Publish(Outgoing),
+    /// The attempt is not queued any more: a message that was not published need not be.
+    Forget {
+        step: StepId,
+        attempt: u32,
+    },
 }
 
 /// An attempt of a step whose message is to be published.

@@ -1,8 +1,8 @@
 //! Workflows as callers ask for them: start one, hold it, let it go on, end it.
 
-use crate::request::{Request, StartWorkflow, Started, WorkflowOperated, WorkflowOperation};
+use crate::request::{PollRecovery, Request, StartWorkflow, Started, WorkflowOperated, WorkflowOperation};
 use crate::{Ask, Engine, EngineError, Once, OnceError};
-use model::limits;
+use model::{StepId, limits};
 
 /// Where the keys of starts are on record; those of the `Idempotency-Key` header are of their route.
 const NAMESPACE: &str = "workflows.start";
@@ -20,6 +20,12 @@ impl Engine {
     ) -> Result<Once<Started>, OnceError<EngineError>> {
         let ask = Ask::new(NAMESPACE, key).input(&start).max_attempts(limits::ATTEMPTS_MAX);
         self.executions().once(ask, |_| self.start_workflow(start)).await
+    }
+    /// Put back polls that somebody should have made long ago, of the dispatch groups that are decided here; which they were, or
+    /// would be. Finds nothing while all is well.
+    pub async fn recover_polls(&self, recovery: PollRecovery) -> Result<Vec<StepId>, EngineError> {
+        crate::handle::storable([("by", &*recovery.by)])?;
+        self.ask(|reply| Request::RecoverPolls { recovery, reply }).await
     }
     /// What a person does to a workflow.
     pub async fn operate_workflow(

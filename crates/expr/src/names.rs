@@ -1,7 +1,7 @@
 //! The names an expression may use, and the one that was meant.
 
 /// What an expression may look at; which of them exist depends on where it is written.
-pub const VARIABLES: [&str; 5] = ["input", "outputs", "payload", "item", "index"];
+pub const VARIABLES: [&str; 8] = ["input", "outputs", "payload", "item", "index", "answer", "polls", "undo"];
 
 /// Names of types, as `type(x)` answers them.
 pub(crate) const TYPES: [&str; 10] =

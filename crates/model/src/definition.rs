@@ -5,7 +5,7 @@
 
 mod pause;
 
-pub use pause::{Notify, OnTimeout, PauseDef, Signed, TriggerAuth};
+pub use pause::{Notify, PauseDef, PauseTimeout, Signed, TriggerAuth};
 
 use crate::{DispatchMode, Priority, Success};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,26 @@ pub struct Definition {
     /// Values of the input that are never shown, each as the way to it: `input.card.number`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    /// What happens when it fails, beyond what its steps do by themselves.
+    #[serde(skip_serializing_if = "Resolution::is_default")]
+    pub on_failure: Resolution,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_cancel: Option<OnCancel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<OnTimeout>,
     pub steps: Vec<StepDef>,
+}
+
+impl Definition {
+    /// Whether what was done is undone when it is cancelled; nobody has to say so where every failure is undone anyway.
+    pub fn on_cancel(&self) -> OnCancel {
+        let undoes = self.on_failure.strategy == Strategy::AutoCompensate;
+        self.on_cancel.unwrap_or(if undoes { OnCancel::Compensate } else { OnCancel::Leave })
+    }
+    pub fn on_timeout(&self) -> OnTimeout {
+        let undoes = self.on_failure.strategy == Strategy::AutoCompensate;
+        self.on_timeout.unwrap_or(if undoes { OnTimeout::Compensate } else { OnTimeout::AwaitDecision })
+    }
 }
 
 /// At most so many live workflows with the same key; the others wait for their turn.
@@ -91,6 +110,9 @@ pub struct StepDef {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
     pub on_failure: FailurePolicy,
+    /// What undoes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compensation: Option<Compensation>,
     /// What people read while it is the one that is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
@@ -108,6 +130,25 @@ pub enum Work {
     Branch(Branch),
     /// Another workflow is started, and its end waited for.
     Workflow(SubWorkflow),
+    /// A worker runs an action again and again, until it answers that what is waited for is there.
+    Poll(Box<PollDef>),
+}
+
+impl Work {
+    /// What a worker runs, once or again and again.
+    pub fn action(&self) -> Option<&ActionDef> {
+        match self {
+            Work::Action(action) => Some(action),
+            Work::Poll(poll) => Some(&poll.run),
+            Work::Wait(_) | Work::Branch(_) | Work::Workflow(_) => None,
+        }
+    }
+    pub fn poll(&self) -> Option<&PollDef> {
+        match self {
+            Work::Poll(poll) => Some(poll),
+            _ => None,
+        }
+    }
 }
 
 impl Default for Work {
@@ -290,6 +331,143 @@ pub enum FailurePolicy {
     ContinueWithPartial,
 }
 
+/// What happens when a workflow has failed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resolution {
+    pub strategy: Strategy,
+    /// How often it is tried again by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+    /// By what the wait grows each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<f64>,
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub max_delay: Option<Duration>,
+    /// What happens when that did not help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Fallback>,
+    /// The steps that are undone by themselves; without it, all that were done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Vec<String>>,
+}
+
+impl Resolution {
+    pub fn is_default(&self) -> bool {
+        *self == Resolution::default()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// A person decides.
+    #[default]
+    AwaitDecision,
+    /// The step that failed is done again, after a while.
+    AutoRetry,
+    /// What was done is undone.
+    AutoCompensate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    #[default]
+    AwaitDecision,
+    AutoCompensate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCancel {
+    Compensate,
+    /// What was done stays done.
+    #[serde(rename = "no_compensate")]
+    Leave,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    Compensate,
+    /// It has failed, and nobody is asked.
+    Fail,
+    AwaitDecision,
+}
+
+/// What undoes a step.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Compensation {
+    pub run: Box<ActionDef>,
+    pub when: UndoneWhen,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoneWhen {
+    /// It was done.
+    #[default]
+    Completed,
+    /// It was begun: nobody knows how far it came.
+    Started,
+}
+
+/// An action that is asked again and again.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PollDef {
+    /// What is run for each poll; it has no `each`.
+    pub run: ActionDef,
+    /// The wait before the second poll.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
+    /// By what the wait grows each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<f64>,
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub max_interval: Option<Duration>,
+    /// How long it may go on, from the first poll that was answered.
+    #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
+    pub max_duration: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// The answer of a job that knows nothing of polls is the last if this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Expression>,
+    /// It fails at once if this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abort_when: Option<Expression>,
+    pub on_timeout: PollTimeout,
+    /// What it answers when its time is over.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// Polls that are kept on record, counted from the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_last: Option<u32>,
+}
+
+/// What it means that nothing came of the polls in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PollTimeout {
+    /// The step has failed.
+    #[default]
+    Fail,
+    /// Somebody looks first; resumed, it is polled again from the start.
+    Pause,
+    /// It answers what `default` says.
+    ContinueWithDefault,
+}
+
+/// What is there is there, also if it is `null`.
+fn present<'a, D: serde::Deserializer<'a>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
 /// Durations as whole milliseconds.
 mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
@@ -339,11 +517,22 @@ mod tests {
             work: Work::Wait(Wait::For(Duration::from_millis(1_500))),
             ..StepDef::default()
         };
+        let poll = StepDef {
+            key: "paid".into(),
+            work: Work::Poll(Box::new(PollDef {
+                run: ActionDef { action: "payments.status".into(), ..ActionDef::default() },
+                interval: Some(Duration::from_secs(5)),
+                on_timeout: PollTimeout::ContinueWithDefault,
+                default: Some(Value::Null),
+                ..PollDef::default()
+            })),
+            ..StepDef::default()
+        };
         let definition = Definition {
             workflow: "order".into(),
             version: "1.0.0".into(),
             timeout: Some(Duration::from_secs(60)),
-            steps: vec![step, wait],
+            steps: vec![step, wait, poll],
             ..Definition::default()
         };
         let text = serde_json::to_string(&definition).expect("plain data");
@@ -353,7 +542,9 @@ mod tests {
                 r#"{"workflow":"order","version":"1.0.0","timeout":60000,"steps":["#,
                 r#"{"key":"pay","work":{"action":{"action":"payments.charge","retry":{"delay":1000,"scope":"failed_items"},"#,
                 r#""timeout":{"attempt":60000}}},"on_failure":"fail_workflow"},"#,
-                r#"{"key":"rest","work":{"wait":{"for":1500}},"on_failure":"fail_workflow"}]}"#
+                r#"{"key":"rest","work":{"wait":{"for":1500}},"on_failure":"fail_workflow"},"#,
+                r#"{"key":"paid","work":{"poll":{"run":{"action":"payments.status"},"interval":5000,"#,
+                r#""on_timeout":"continue_with_default","default":null}},"on_failure":"fail_workflow"}]}"#
             )
         );
         assert_eq!(serde_json::from_str::<Definition>(&text).expect("it is read"), definition);

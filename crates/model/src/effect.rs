@@ -1,6 +1,7 @@
 //! What a rule asks for. An effect can be carried out without knowing why.
 
-use crate::{BlockId, Detail, Event, Look, Reason, StepId, Sweep, Timestamp};
+use crate::{BlockId, Detail, Event, Look, Polls, Reason, StepId, Sweep, Timestamp};
+use std::sync::Arc;
 
 /// One event for one step, with what else the row should say.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,12 +13,14 @@ pub struct Move {
     pub wake_at: Option<Timestamp>,
     /// What it did is to be looked at again.
     pub look: Option<Look>,
+    /// A poll was answered, and this is known since.
+    pub polled: Option<Arc<Polls>>,
     pub detail: Detail,
 }
 
 impl Move {
     pub fn new(step: StepId, event: Event) -> Move {
-        Move { step, event, reason: None, wake_at: None, look: None, detail: Detail::default() }
+        Move { step, event, reason: None, wake_at: None, look: None, polled: None, detail: Detail::default() }
     }
 }
 

@@ -68,6 +68,10 @@ id!(
     KeyId
 );
 id!(
+    /// Somebody who is told of what happens to workflows.
+    SubscriptionId
+);
+id!(
     /// One running engine, random per boot, never the host's name.
     NodeId
 );

@@ -14,10 +14,13 @@ mod new_step;
 mod pause;
 mod pool;
 mod report;
+mod resolution;
+mod sealed;
 mod session;
 mod state;
 mod status;
 mod step;
+mod subscription;
 mod time;
 mod workflow;
 
@@ -29,7 +32,7 @@ pub use execution::{
     Standing, name_faults,
 };
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
-pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, WorkflowId};
+pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, WorkflowId};
 pub use key::{Key, NewKey, Right, Role};
 pub use message_group::{
     DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,
@@ -37,11 +40,19 @@ pub use message_group::{
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use pause::{Pause, PauseState, PausedBy, TokenHash, TriggerAnswer, TriggerPayload, Verdict};
 pub use pool::{Pool, PoolUse, Rate};
-pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Progress, Report};
+pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Poll, Progress, Report};
+pub use resolution::{
+    Aftermath, CompensationRun, CompensationScope, CompensationState, Decision, ResolutionDecision,
+    RetryMode, RetrySource, Undo,
+};
+pub use sealed::{HIDDEN, SEALED, Sealed, hide_sealed, replace_sealed};
 pub use session::{Session, SessionOffer};
 pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
 pub use status::Status;
-pub use step::{Backoff, Detail, Look, LookAt, Name, Place, Priority, Step, StepKind};
+pub use step::{
+    Backoff, Detail, Look, LookAt, Name, Place, PollAttempt, PollVerdict, Polls, Priority, Step, StepKind,
+};
+pub use subscription::{NewSubscription, Subscription};
 pub use time::Timestamp;
 pub use workflow::{
     BRANCH_ACTION, BranchDecision, ITEMS_ACTION, InWorkflow, Pinned, WAIT_ACTION, WORKFLOW_ACTION, Workflow,

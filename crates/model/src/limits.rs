@@ -23,6 +23,12 @@ pub const ITEMS_MAX: usize = 1_000_000;
 pub const ITEMS_PAGE: usize = 1_000;
 /// Workflows inside workflows.
 pub const WORKFLOW_NESTING_MAX: u32 = 64;
+/// Secret values of one workflow: each run is searched for all that it was given.
+pub const SECRET_VALUES_MAX: usize = 1_000;
+/// Subscriptions; every node holds them in memory. Kinds of events that one names, and bytes of its address.
+pub const SUBSCRIPTIONS_MAX: usize = 100;
+pub const SUBSCRIPTION_TYPES_MAX: usize = 64;
+pub const SUBSCRIPTION_URL_BYTES_MAX: usize = 2_048;
 /// Labels of one workflow.
 pub const LABELS_MAX: usize = 64;
 /// Workflows and definitions remembered between turns; more are read again when they are needed.
@@ -80,6 +86,24 @@ pub const ATTEMPTS_MAX: u32 = 1_000;
 pub const DENIALS_MAX: u32 = 2;
 /// Longest wait a step or a retry may ask for.
 pub const WAIT_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+/// The shortest wait between two polls of a step.
+pub const POLL_INTERVAL_MIN: Duration = Duration::from_millis(10);
+/// The wait between two polls, how long they go on, and by how much the wait may grow, unless a step says otherwise.
+pub const POLL_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
+pub const POLL_DURATION_DEFAULT: Duration = Duration::from_secs(86_400);
+pub const POLL_GROWTH_DEFAULT: u32 = 60;
+/// Highest number of polls one step may ask for.
+pub const POLLS_MAX: u32 = 1_000_000;
+/// Polls of one step that are kept on record, counted from the last: unless it says otherwise, and the most it may say.
+pub const POLLS_KEPT_DEFAULT: u32 = 20;
+pub const POLLS_KEPT_MAX: u32 = 1_000;
+/// Bytes of what one poll tells the next, and of that what stays on record.
+pub const POLL_DATA_BYTES_MAX: usize = 64 << 10;
+pub const POLL_RECORD_BYTES_MAX: usize = 4 << 10;
+/// How long the last poll of a step may wait for a worker before the step's time is over without it.
+pub const POLL_LAST_WAIT: Duration = Duration::from_secs(60);
+/// A poll that is due for so long and not begun, though somebody could, is put back by `polls recover`.
+pub const POLL_STALE: Duration = Duration::from_secs(3_600);
 /// How long a worker session may be silent before its steps are taken back.
 pub const SESSION_LEASE: Duration = Duration::from_secs(15);
 /// How long a node may be silent before its dispatch groups are taken over.
@@ -163,6 +187,7 @@ pub const EXECUTIONS_FORGOTTEN_PAGE: usize = 1_000;
 const _: () = assert!(PAUSE_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(REMINDERS_DEFAULT <= REMINDERS_MAX);
 const _: () = assert!((EARLY_TRIGGERS_MAX as u64) < TRIGGERS_KEPT, "what waits is not forgotten");
+const _: () = assert!(SUBSCRIPTIONS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(ITEMS_PAGE <= STEPS_PER_CREATE_MAX && ITEMS_PAGE <= CACHED_STEPS_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");
@@ -172,6 +197,10 @@ const _: () = assert!(
     "a node that waits for another's lock keeps its own leases"
 );
 const _: () = assert!(ATTEMPTS_MAX <= ATTEMPTS_KEPT, "without a wait, no attempt is forgotten");
+const _: () = assert!(POLL_INTERVAL_DEFAULT.as_secs() * POLL_GROWTH_DEFAULT as u64 <= WAIT_MAX.as_secs());
+const _: () = assert!(POLLS_KEPT_DEFAULT <= POLLS_KEPT_MAX);
+const _: () =
+    assert!(POLL_RECORD_BYTES_MAX <= POLL_DATA_BYTES_MAX && POLL_DATA_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 const _: () = assert!(WINDOW_PAGE <= WINDOW_STEPS_MAX);
 const _: () = assert!(POOL_WINDOW <= WINDOW_PAGE);
 const _: () = assert!(POOL_ASK_AGAIN.as_millis() * 2 < POOL_KEPT_FOR.as_millis(), "who waits keeps its turn");

@@ -10,6 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+use uuid::Uuid;
 
 /// One attempt of one step, given to one session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,22 @@ pub struct Claim {
     /// The workflow that it is done for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<Arc<ForWorkflow>>,
+    /// Whose secrets it may be given: those of its workflow and of those above, or of the delivery that it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<Uuid>,
+    /// It is asked again and again, and this is one of the times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll: Option<Poll>,
+}
+
+/// One poll of a step that is polled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Poll {
+    /// The how-manieth it is, from 1.
+    pub number: u32,
+    /// What the one before it said, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Arc<str>>,
 }
 
 /// What a run of a step knows of the workflow that it is done for.
@@ -100,6 +117,15 @@ pub enum Outcome {
     /// Completed with a note, and the block's resolvers run.
     Resolved {
         note: String,
+    },
+    /// Of a poll: not yet. It is asked again, after this time if it says so, and is then told what it said here.
+    Continue {
+        data: Option<String>,
+        after: Option<Duration>,
+    },
+    /// Of a poll: what is waited for will never come.
+    Abort {
+        why: String,
     },
 }
 

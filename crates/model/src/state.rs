@@ -152,6 +152,12 @@ words!(
         WorkflowCancelled = "workflow_cancelled",
         /// Nothing of its workflow starts now.
         WorkflowHeld = "workflow_held",
+        /// What its workflow did is undone.
+        WorkflowCompensating = "workflow_compensating",
+        /// A poll said that what is waited for will never come.
+        PollAborted = "poll_aborted",
+        /// Nothing came of its polls in time.
+        PollTimedOut = "poll_timed_out",
     }
 );
 

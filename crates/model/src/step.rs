@@ -2,7 +2,8 @@
 
 use crate::state::words;
 use crate::{
-    BlockId, DispatchGroup, InWorkflow, Member, Reason, SessionId, State, StepId, Timestamp, UnknownWord,
+    BlockId, DispatchGroup, InWorkflow, Member, Reason, RetrySource, SessionId, State, StepId, Timestamp,
+    UnknownWord,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -85,6 +86,40 @@ impl FromStr for LookAt {
     }
 }
 
+/// How far the polls of a step are.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Polls {
+    /// When the first poll that was answered began.
+    pub started_at: Timestamp,
+    /// What the last one said.
+    pub data: Option<Arc<str>>,
+}
+
+/// One poll, for the record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PollAttempt {
+    pub step: StepId,
+    /// The how-manieth poll, from 1, and the attempt that it was.
+    pub number: u32,
+    pub attempt: u32,
+    /// Whether it was the last.
+    pub verdict: PollVerdict,
+    /// The wait that it chose itself.
+    pub next_interval: Option<Duration>,
+    pub at: Timestamp,
+    /// How what it said begins.
+    pub data: Option<String>,
+}
+
+words!(
+    /// What a poll came to.
+    PollVerdict, "verdict of a poll" {
+        Complete = "complete",
+        Continue = "continue",
+        Abort = "abort",
+    }
+);
+
 /// The unit of work, with every fact a rule may ask for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
@@ -115,7 +150,10 @@ pub struct Step {
     pub attempt: u32,
     pub failed_attempts: u32,
     pub lost_attempts: u32,
+    /// Polls that were answered.
     pub polls: u32,
+    /// What is known from them, once there was one.
+    pub polled: Option<Arc<Polls>>,
     pub max_attempts: u32,
     pub backoff: Backoff,
     pub session: Option<SessionId>,
@@ -176,6 +214,8 @@ pub struct Detail {
     pub note: Option<String>,
     /// The branch of its workflow that it stands on.
     pub branch_key: Option<String>,
+    /// Why its workflow does this step once more.
+    pub retry_source: Option<RetrySource>,
     pub superseded_by: Option<StepId>,
     pub was_throttled: Option<bool>,
     /// A failure was told to someone; `false` asks not to tell.
@@ -199,7 +239,8 @@ impl Detail {
             error_message,
             error_stack_trace,
             note,
-            branch_key
+            branch_key,
+            retry_source
         );
         take!(superseded_by, was_throttled, was_notified, late_reports);
         take!(block_cleared_at, block_cleared_by, block_cleared_why);

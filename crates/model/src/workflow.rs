@@ -1,5 +1,6 @@
 //! A workflow: one run of a definition, pinned to its version.
 
+use crate::resolution::Aftermath;
 use crate::state::words;
 use crate::{DispatchGroup, Name, PausedBy, StepId, Timestamp, UnknownWord, WorkflowId};
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,11 @@ words!(
         /// Nothing new starts; a person may still decide otherwise.
         Failed = "failed",
         Cancelled = "cancelled",
+        /// What was done is being undone.
+        Compensating = "compensating",
+        Compensated = "compensated",
+        /// Something could not be undone; a person decides.
+        CompensationFailed = "compensation_failed",
     }
 );
 
@@ -27,7 +33,17 @@ impl WorkflowState {
         matches!(self, WorkflowState::Pending | WorkflowState::Running)
     }
     pub fn is_over(self) -> bool {
-        matches!(self, WorkflowState::Succeeded | WorkflowState::Failed | WorkflowState::Cancelled)
+        matches!(
+            self,
+            WorkflowState::Succeeded
+                | WorkflowState::Failed
+                | WorkflowState::Cancelled
+                | WorkflowState::Compensated
+        )
+    }
+    /// Nothing leads out of it.
+    pub fn is_final(self) -> bool {
+        matches!(self, WorkflowState::Succeeded | WorkflowState::Cancelled | WorkflowState::Compensated)
     }
 }
 
@@ -67,6 +83,8 @@ pub struct Workflow {
     pub completed_at: Option<Timestamp>,
     /// When it is looked at again: a wait of it ends, or its time or that of a step is over.
     pub wake_at: Option<Timestamp>,
+    /// What came of its failures; most never have one.
+    pub aftermath: Option<Box<Aftermath>>,
     /// How often the row was written; every write names the one it saw.
     pub version: u64,
 }
@@ -82,7 +100,7 @@ pub const WORKFLOW_ACTION: &str = "stepfast.workflow";
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InWorkflow {
     pub workflow: WorkflowId,
-    /// The number of its step in the definition, from 0.
+    /// The number of its step in the definition, from 0; behind them all come those that undo them, in the same order.
     pub def: u32,
     /// The n-th time this step of the definition is done, from 1.
     pub run: u32,

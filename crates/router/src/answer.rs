@@ -1,7 +1,8 @@
 //! What becomes of a message after its target was called.
 //!
 //! Why    one table for all answers. An answer that puts the message off is no failure of the target; one that can never be
-//!        different (most of 4xx) ends the delivery, because the store still knows the step and reports what is stuck.
+//!        different (most of 4xx) ends the delivery, because the store still knows the step and reports what is stuck. 401 says
+//!        nothing of the message: it gets through once the keys of both sides are the same, so it is kept for a while.
 
 use crate::breaker::Verdict;
 use crate::delays::clamp;
@@ -23,6 +24,8 @@ pub enum Action {
     Wait { delay: Duration },
     /// The target says not now; for how long depends on how often it did.
     PutOff { asked_seconds: Option<u64> },
+    /// The target does not believe the token. It comes again as if it were put off, and not for ever.
+    Disbelieved,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +69,11 @@ fn answered(reply: &Reply) -> Decision {
         429 => {
             let delay = reply.retry_after_seconds.map_or(AFTER_FAILURE, Duration::from_secs);
             (Action::Wait { delay: clamp(delay) }, Verdict::Neutral, None)
+        }
+        401 => {
+            let text =
+                format!("{text}; it does not believe the token: is `token-secret` the same everywhere?");
+            (Action::Disbelieved, Verdict::Success, Some((Category::Configuration, Severity::Critical, text)))
         }
         400..=499 => (Action::Drop, Verdict::Success, warn(Severity::Error)),
         501 => (Action::Drop, Verdict::Success, warn(Severity::Critical)),
@@ -119,6 +127,7 @@ mod tests {
             Action::Fail { delay } => format!("fail {}", delay.as_secs()),
             Action::Wait { delay } => format!("wait {}", delay.as_secs()),
             Action::PutOff { asked_seconds } => format!("put off {}", asked_seconds.unwrap_or(0)),
+            Action::Disbelieved => "disbelieved".into(),
         };
         let warning = warning.map(|(category, severity, _)| format!(" {category:?} {severity:?}"));
         let again = if is_fleeting(outcome) { " again" } else { "" };
@@ -134,7 +143,7 @@ mod tests {
             200 ack=false                | put off 0 Neutral
             202 ack=false delay=7        | put off 7 Neutral
             400                          | drop Success Configuration Error
-            401 ack=false                | drop Success Configuration Error
+            401 ack=false                | disbelieved Success Configuration Critical
             403                          | drop Success Configuration Error
             404                          | drop Success Configuration Error
             409                          | drop Success Configuration Error

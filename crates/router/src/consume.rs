@@ -29,6 +29,8 @@ pub async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Option<Duration>
         }
         let asked_at = Instant::now();
         let polled = tokio::select! {
+            // First: a transport that was closed because all this ends has nothing to tell.
+            biased;
             _ = stop.changed() => return,
             polled = timeout(POLL_STALL, shared.transport.receive(max, shared.config.poll_wait)) => polled,
         };

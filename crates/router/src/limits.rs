@@ -56,6 +56,9 @@ pub const HOLDS_MAX: usize = 10_000;
 /// Messages of which it is known how often they were put off.
 pub const PUT_OFF_MAX: usize = 10_000;
 pub const PUT_OFF_IDLE_MAX: Duration = Duration::from_secs(3600);
+/// How often a message comes again whose token is not believed: for some 17 minutes, as long as its step waits for it. One that
+/// somebody made up must not come for ever.
+pub const DISBELIEVED_MAX: u32 = 20;
 /// Messages that were called but could not be acknowledged.
 pub const UNCONFIRMED_MAX: usize = 1_000;
 pub const UNKNOWN_CODES_MAX: usize = 1_000;

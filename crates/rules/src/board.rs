@@ -16,7 +16,7 @@ pub use changes::{BlockChange, Changes, Moved, StepChange};
 pub use groups::HoldChange;
 pub use ids::IdMap;
 pub use lines::{Held, Lines, Part, Reach, Turned};
-pub use windows::{Ready, Window, WindowKey, Windows};
+pub use windows::{Ready, Wants, Window, WindowKey, Windows};
 
 use crate::{eligible, machine};
 use model::{
@@ -90,12 +90,6 @@ impl Board {
     }
     pub fn block(&self, id: BlockId) -> Option<&Block> {
         self.blocks.get(&id).map(|e| &e.block)
-    }
-    pub fn n_steps(&self) -> usize {
-        self.steps.len()
-    }
-    pub fn n_blocks(&self) -> usize {
-        self.blocks.len()
     }
     /// Children in hand that have not ended, by index and id.
     pub fn children(&self, block: BlockId) -> impl Iterator<Item = &Step> {
@@ -228,7 +222,7 @@ impl Board {
     /// Move one step; the machine has the word on where it goes.
     fn fire(&mut self, wanted: Move) -> Result<(), IllegalMove> {
         let now = self.now;
-        let Move { step: id, event, reason, wake_at, look, detail } = wanted;
+        let Move { step: id, event, reason, wake_at, look, polled, detail } = wanted;
         let entry = self.steps.get(&id).expect("a rule moves only a step it was shown");
         let from = entry.step.state;
         let to = machine::next(from, event)?;
@@ -246,6 +240,10 @@ impl Board {
             }
             if look.is_some() {
                 step.look = look;
+            }
+            if polled.is_some() {
+                step.polls += 1;
+                step.polled = polled;
             }
             change.merge(detail);
         });
@@ -271,7 +269,7 @@ impl Board {
         }
         if self.steps[&id].step.in_workflow.is_some() {
             match to {
-                State::Pending => self.returned_in_workflows.push(id),
+                State::Pending | State::Polling => self.returned_in_workflows.push(id),
                 _ if to.is_terminal() && event != Event::Superseded => self.ended_in_workflows.push(id),
                 _ => {}
             }
@@ -446,7 +444,7 @@ impl Board {
         let ready = match (entry.step.place, block, entry.step.line()) {
             // Whoever decides for its block has said when its turn came.
             (Some(_), None, Some(member)) => {
-                member.joined && entry.step.state == State::Pending && entry.step.is_due(self.now)
+                member.joined && eligible::waits(&entry.step) && entry.step.is_due(self.now)
             }
             _ => eligible::is_ready(&entry.step, block, self.now),
         };
@@ -555,7 +553,12 @@ fn settle_fields(step: &mut Step, from: State, to: State, event: Event, now: Tim
             step.wake_at = None;
             step.throttled = false;
         }
-        State::Polling => step.session = None,
+        State::Polling => {
+            step.session = None;
+            // The next poll is work of its own: it has all its attempts, and nothing is left to look at.
+            (step.failed_attempts, step.lost_attempts) = (0, 0);
+            step.look = None;
+        }
         State::NotRunnable => {}
         _ => {
             if to != State::Superseded {

@@ -363,6 +363,7 @@ pub fn blank(id: StepId) -> Step {
         failed_attempts: 0,
         lost_attempts: 0,
         polls: 0,
+        polled: None,
         look: None,
         max_attempts: 3,
         backoff: Backoff::default(),

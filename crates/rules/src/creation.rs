@@ -229,6 +229,7 @@ impl Planner<'_, '_> {
             failed_attempts: 0,
             lost_attempts: 0,
             polls: 0,
+            polled: None,
             look: None,
             max_attempts: new.max_attempts.unwrap_or(limits::ATTEMPTS_DEFAULT),
             backoff: self.backoff(new, path),

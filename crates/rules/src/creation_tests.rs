@@ -486,3 +486,67 @@ fn all_faults_are_told_at_once() {
     let wanted = ["steps[0].action", "steps[0].max_attempts", "steps[0].priority", "steps[1].index"];
     assert_eq!(fields, wanted);
 }
+
+#[test]
+fn what_cannot_be_done_in_order_is_refused() {
+    let ordered = |group: Option<&str>| {
+        let mode = Some("block_on_error".to_string());
+        NewStep { mode, message_group: group.map(Into::into), ..new() }
+    };
+    refused_everywhere(ordered(Some("")), "message_group", "is empty", "name what must stay in order");
+    let word = NewStep { mode: Some("sometimes".into()), ..new() };
+    refused_everywhere(word, "mode", "`sometimes`", "immediate, next_on_error or block_on_error");
+    let undo = NewStep { kind: Some("resolve-exception".into()), ..ordered(Some("g")) };
+    refused_everywhere(undo, "mode", "a resolver is not done in order", "leave out `mode`");
+    let home = one(&mut Land::default(), ordered(Some("g"))).dispatch_group;
+    let other = DEFAULT_GROUPS.iter().find(|name| **name != home.as_str()).map(|name| name.to_string());
+    let elsewhere = NewStep { dispatch_group: other, ..ordered(Some("g")) };
+    refused_everywhere(
+        elsewhere,
+        "dispatch_group",
+        "is not where the message group `g` lives",
+        home.as_str(),
+    );
+    let same = NewStep { dispatch_group: Some(home.to_string()), ..ordered(Some("g")) };
+    assert_eq!(one(&mut Land::default(), same).dispatch_group, home);
+    let shared = one(&mut Land::default(), ordered(None));
+    assert_eq!(shared.line().map(|line| line.group.to_string()).as_deref(), Some("default"));
+    let unordered = NewStep { message_group: Some("g".into()), ..new() };
+    assert!(one(&mut Land::default(), unordered).line().is_none(), "it is named, and held back by nobody");
+}
+
+#[test]
+fn a_child_of_the_line_that_its_parent_holds_is_refused() {
+    let mode = DispatchMode::BlockOnError;
+    let member = Member { group: "g".into(), mode, sequence: 99, place: StepId::of(900), joined: true };
+    let parent = Step { state: State::Running, member: Some(member), ..blank(StepId::of(900)) };
+    let child = |group: &str| NewStep {
+        parent_step_id: Some(StepId::of(900)),
+        message_group: Some(group.into()),
+        mode: Some("next_on_error".into()),
+        ..new()
+    };
+    let land = |parent: &Step| {
+        let mut land = Land::default();
+        land.parents.insert(parent.id, parent.clone());
+        land
+    };
+    let problem = "its parent has the message group `g`, and would wait for itself";
+    refused_by(land(&parent), &[child("g")], "steps[0].message_group", problem, "another message group");
+    let waits = Step { parked: true, ..parent.clone() };
+    for (parent, group) in [(&parent, "h"), (&waits, "g")] {
+        let told = land(parent).plan(&[child(group)]);
+        let faults = told.err().unwrap_or_default();
+        assert!(faults.iter().all(|fault| !fault.field.contains("message_group")), "{faults:?}");
+    }
+}
+
+#[test]
+fn what_is_over_before_it_could_start_is_refused() {
+    let until =
+        |expires_at, dispatch_after| NewStep { expires_at: Some(expires_at), dispatch_after, ..new() };
+    let problem = "is over before the step could start";
+    refused_everywhere(until(0, None), "expires_at", problem, "an instant that lies ahead");
+    refused_everywhere(until(5, Some(5)), "expires_at", problem, "behind the one at which it is due");
+    assert_eq!(one(&mut Land::default(), until(6, Some(5))).expires_at, Some(Timestamp(6)));
+}

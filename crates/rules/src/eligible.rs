@@ -4,11 +4,14 @@
 
 use model::{Block, State, Step};
 
-/// May be picked: pending, due, and its block has come to its index.
+/// May be picked: pending or to be polled again, due, and its block has come to its index.
 pub fn is_ready(step: &Step, block: Option<&Block>, now: model::Timestamp) -> bool {
-    step.state == State::Pending
-        && step.is_due(now)
-        && (step.place.is_none() || block.is_some_and(|b| has_turn(step, b)))
+    waits(step) && step.is_due(now) && (step.place.is_none() || block.is_some_and(|b| has_turn(step, b)))
+}
+
+/// Nobody has it, and it is to be given to somebody when its time has come.
+pub fn waits(step: &Step) -> bool {
+    matches!(step.state, State::Pending | State::Polling)
 }
 
 /// Its block has come to its index, and nothing is about to take it away.

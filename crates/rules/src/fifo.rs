@@ -67,6 +67,8 @@ pub enum GroupRefusal {
 pub enum GroupAct {
     Pause,
     Resume,
+    /// It waits in the queue outside, and does not begin when somebody is sent for it.
+    PutBack(StepId),
     /// Its failure holds nobody back any more.
     Forgive(StepId),
     /// A new step takes its place.
@@ -75,13 +77,16 @@ pub enum GroupAct {
     Cancel(StepId),
 }
 
-/// What follows from a verb: `live` are the steps that wait or run, the first one first.
+/// What follows from a verb: `live` are the steps that wait or run, the first one first; for a pause, those that nobody has begun
+/// and that are out of hand all the same.
 pub fn decide(verb: GroupVerb, held: &Held, live: &[StepId]) -> Result<Vec<GroupAct>, GroupRefusal> {
     let forgiven = || held.blocked_by.iter().map(|id| GroupAct::Forgive(*id));
     let blocked = !held.blocked_by.is_empty();
     Ok(match verb {
         GroupVerb::Pause if held.paused => return Err(GroupRefusal::Paused),
-        GroupVerb::Pause => vec![GroupAct::Pause],
+        GroupVerb::Pause => {
+            std::iter::once(GroupAct::Pause).chain(live.iter().map(|id| GroupAct::PutBack(*id))).collect()
+        }
         GroupVerb::Resume if !held.paused => return Err(GroupRefusal::NotPaused),
         GroupVerb::Resume => vec![GroupAct::Resume],
         GroupVerb::SkipHead if blocked => forgiven().take(1).collect(),
@@ -116,6 +121,7 @@ mod tests {
         let act = |act: &GroupAct| match act {
             GroupAct::Pause => "pause".into(),
             GroupAct::Resume => "resume".into(),
+            GroupAct::PutBack(id) => format!("put back {}", short(*id)),
             GroupAct::Forgive(id) => format!("forgive {}", short(*id)),
             GroupAct::Retry(id) => format!("retry {}", short(*id)),
             GroupAct::Skip(id) => format!("skip {}", short(*id)),
@@ -131,6 +137,7 @@ mod tests {
     fn what_a_verb_does_depends_on_what_holds_the_group() {
         use GroupVerb::*;
         assert_eq!(told(Pause, false, &[], &[]), "pause");
+        assert_eq!(told(Pause, false, &[], &[1]), "pause, put back 1");
         assert_eq!(told(Pause, true, &[], &[]), "it is paused already");
         assert_eq!(told(Resume, true, &[7], &[]), "resume");
         assert_eq!(told(Resume, false, &[7], &[]), "it is not paused");

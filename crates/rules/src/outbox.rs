@@ -5,7 +5,7 @@
 //! Why     a queue may lose, double and delay. Whoever it sends must name the attempt that is queued now; what nobody
 //!         came for is queued again under a new one, so that the old message is refused when it turns up.
 
-use crate::backoff;
+use crate::{backoff, eligible};
 use model::{Backoff, Detail, Effect, Event, Move, NotBegun, SessionId, State, Step, Timestamp};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub fn is_queued(step: &Step) -> bool {
 /// Whether somebody who was sent for this attempt may begin it.
 pub fn may_begin(step: &Step, attempt: u32) -> Result<(), NotBegun> {
     match () {
-        () if attempt != step.attempt || step.state == State::Pending => Err(NotBegun::Old),
+        () if attempt != step.attempt || eligible::waits(step) => Err(NotBegun::Old),
         () if step.state.is_terminal() => Err(NotBegun::Ended),
         () if is_queued(step) => Ok(()),
         () => Err(NotBegun::Begun),
@@ -42,6 +42,16 @@ pub fn stale(step: &Step, attempt: u32, after: Duration) -> Option<Effect> {
 /// Nobody publishes any more.
 pub fn withdrawn(step: &Step, attempt: u32) -> Option<Effect> {
     put_back(step, attempt, "it was queued by a node that published, and none does".into(), None)
+}
+
+/// Its message is in another queue than the one that is published to now.
+pub fn moved(step: &Step, attempt: u32, queue: &str) -> Option<Effect> {
+    put_back(step, attempt, format!("its message was in another queue; it goes to {queue} now"), None)
+}
+
+/// Its message group is paused: whoever is sent for it comes too late, and it keeps its place in the line.
+pub fn paused(step: &Step) -> Option<Effect> {
+    put_back(step, step.attempt, "its message group was paused".into(), None)
 }
 
 fn put_back(step: &Step, attempt: u32, why: String, wake_at: Option<Timestamp>) -> Option<Effect> {
@@ -87,6 +97,27 @@ mod tests {
             back.wake_at.map(|at| at.0 / 1_000_000)
         };
         assert_eq!([1, 2, 4, 9].map(told), [Some(0), Some(1), Some(7), Some(56)]);
+    }
+
+    #[test]
+    fn what_goes_back_says_why() {
+        let why = |effect: Option<Effect>| match effect {
+            Some(Effect::MoveStep(back)) => {
+                assert_eq!((back.event, back.wake_at), (Event::GivenBack, None));
+                back.detail.error_message.unwrap_or_default()
+            }
+            _ => "it stays".into(),
+        };
+        let a = queued("a attempt=2");
+        assert_eq!(why(stale(&a, 2, Duration::from_secs(900))), "nobody was sent for it in 900 s");
+        assert_eq!(why(withdrawn(&a, 2)), "it was queued by a node that published, and none does");
+        assert_eq!(
+            why(moved(&a, 2, "embedded")),
+            "its message was in another queue; it goes to embedded now"
+        );
+        assert_eq!(why(paused(&a)), "its message group was paused");
+        assert_eq!(why(moved(&a, 1, "embedded")), "it stays");
+        assert_eq!(why(paused(&running("a attempt=2"))), "it stays", "what runs goes on");
     }
 
     #[test]

@@ -314,3 +314,40 @@ fn open_indexes(board: &mut Board, blocks: &BTreeSet<BlockId>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{DispatchGroup, Event, Sweep, SweepKind};
+
+    /// A block that says that it has children and an owner, of which nobody has a row.
+    fn hollow(sweep: Option<Sweep>) -> Block {
+        let mut block = Block::new(BlockId::of(7), DispatchGroup::new("alpha"));
+        (block.owner, block.sweep, block.touched) = (Some(StepId::of(1)), sweep, true);
+        (block.steps.hot, block.live) = (2, vec![2]);
+        block
+    }
+
+    #[test]
+    fn what_is_nowhere_moves_nothing_and_stops_nobody() {
+        let mut board = Board::default();
+        board.touch(BlockId::of(9));
+        assert_eq!(settle(&mut board, &mut InHand, Mode::FixedPoint).unwrap().total(), 0, "no such block");
+        let event = Event::ParentCancelled;
+        let sweep = Sweep { kind: SweepKind::Close, event, above: 0, after: None };
+        board.load_block(hollow(Some(sweep)));
+        let settled = settle(&mut board, &mut InHand, Mode::FixedPoint).unwrap();
+        assert_eq!((settled.total(), settled.refused.len(), settled.unfinished), (0, 0, false));
+        assert_eq!(board.block(BlockId::of(7)).unwrap().sweep, None, "its last page was empty");
+    }
+
+    #[test]
+    fn what_two_rounds_did_is_told_together() {
+        let mut first = Settled { rounds: 2, stopped_at: Some(1), ..Settled::default() };
+        first.moved[0] = 3;
+        let mut second = Settled { rounds: 1, unfinished: true, ..Settled::default() };
+        second.moved[0] = 4;
+        first.add(second);
+        assert_eq!((first.total(), first.rounds, first.stopped_at, first.unfinished), (7, 3, None, true));
+    }
+}

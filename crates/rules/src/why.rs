@@ -18,6 +18,11 @@ pub enum Why {
         at: Timestamp,
         throttled: bool,
     },
+    /// It is polled again then, the how-manieth time.
+    PollLater {
+        at: Timestamp,
+        number: u32,
+    },
     /// Steps of its block before it have not ended.
     Predecessor {
         index: u32,
@@ -146,7 +151,7 @@ pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
     match step.state {
         State::NotRunnable => vec![Why::Dormant],
         State::Pending => pending(step, cx),
-        State::Polling => step.wake_at.map(|at| Why::DueLater { at, throttled: false }).into_iter().collect(),
+        State::Polling => polling(step, cx),
         State::Dispatched | State::Running if !step.parked => held(step, cx),
         State::Running if step.child_block.is_none() => {
             let live = cx.below.filter(|(_, state)| !state.is_over());
@@ -166,6 +171,16 @@ pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
             }
         }
         _ => Vec::new(),
+    }
+}
+
+/// Until its time comes there is nothing in its way; then it needs what every step needs.
+fn polling(step: &Step, cx: &Context) -> Vec<Why> {
+    match step.wake_at {
+        Some(_) if step.reason == Some(Reason::WorkflowHeld) => vec![held_by(step)],
+        Some(at) if at > cx.now => vec![Why::PollLater { at, number: step.polls + 1 }],
+        Some(_) => pending(step, cx),
+        None => Vec::new(),
     }
 }
 
@@ -283,6 +298,7 @@ impl fmt::Display for Why {
             Why::Dormant => write!(f, "it is a resolver and sleeps until a step of its block fails"),
             Why::DueLater { throttled: true, .. } => write!(f, "it was throttled and is due later"),
             Why::DueLater { .. } => write!(f, "it is due later"),
+            Why::PollLater { number, .. } => write!(f, "it is polled again later, for the {number}. time"),
             Why::Predecessor { index, live } => {
                 write!(f, "{live} step(s) at index {index} of its block have not ended")
             }
@@ -336,3 +352,6 @@ impl fmt::Display for Why {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

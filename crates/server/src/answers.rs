@@ -3,17 +3,22 @@
 mod course;
 mod definitions;
 mod pauses;
+mod polls;
+mod subscriptions;
 mod workflows;
 
 pub use course::{NoItems, decisions, events, items};
-pub use definitions::{Standing, as_written, definition, definitions, standing, stored};
+pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
 pub use pauses::{pauses, triggers};
+pub use polls::{polls, read_poll_cursor};
+pub use subscriptions::subscriptions;
 pub use workflows::{workflow, workflows};
 
-use crate::secrets::Known;
+use crate::secrets::{Known, Secrets};
 use crate::{convert, figures, words};
 use model::{BlockId, Breaker, DispatchGroup, StepId, Timestamp};
 use std::collections::HashMap;
+use std::rc::Rc;
 use store::Browse;
 use store::{Filter, Result, StepRow};
 
@@ -51,12 +56,14 @@ pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
 /// A step without what its workflow calls secret.
 fn view(browse: &Browse, row: &StepRow, parents: &mut Parents, known: &mut Known) -> Result<wire::StepView> {
     let mut view = convert::step_view(row, parents.of(browse, row)?);
-    if let Some(part) = row.step.in_workflow
-        && let Some(secrets) = known.secrets_of(browse, part.workflow)?
-    {
-        secrets.hide_step(&mut view);
-    }
+    secrets_of(browse, row, known)?.hide_step(&mut view);
     Ok(view)
+}
+
+fn secrets_of(browse: &Browse, row: &StepRow, known: &mut Known) -> Result<Rc<Secrets>> {
+    let part = row.step.in_workflow;
+    let found = part.map_or(Ok(None), |part| known.secrets_of(browse, part.workflow))?;
+    Ok(found.unwrap_or_default())
 }
 
 fn weight(row: &StepRow) -> usize {
@@ -101,15 +108,14 @@ pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::
         history: browse.history(id)?.iter().map(convert::event_view).collect(),
         log: browse.log(id)?.iter().map(convert::log_view).collect(),
         children: children.as_ref().map(convert::children_view),
+        polls: convert::polls_view(&row.step, &browse.polls(id)?),
         // The engine knows.
         progress: None,
     };
-    if let Some(part) = row.step.in_workflow
-        && let Some(secrets) = known.secrets_of(browse, part.workflow)?
-    {
-        secrets.hide_attempts(&mut shown.attempts);
-        secrets.hide_log(&mut shown.log);
-    }
+    let secrets = secrets_of(browse, &row, &mut known)?;
+    secrets.hide_attempts(&mut shown.attempts);
+    secrets.hide_log(&mut shown.log);
+    shown.polls.iter_mut().for_each(|polls| secrets.hide_polls(polls));
     Ok(Some(shown))
 }
 

@@ -49,7 +49,13 @@ impl App {
         let session = shown.step.session.as_ref().and_then(|session| session.parse().ok());
         let running = session.filter(|_| shown.step.state == State::Running.word());
         let progress = running.and_then(|session| self.site.engine.progress(session, id, shown.step.attempt));
-        shown.progress = progress.map(|Progress { done, of, word }| wire::ProgressView { done, of, word });
+        // What a job says that was given a secret may hold it, and is on no record on which it could be covered.
+        let tells = !shown.step.arguments.get().contains(model::HIDDEN);
+        shown.progress = progress.map(|Progress { done, of, word }| wire::ProgressView {
+            done,
+            of,
+            word: word.filter(|_| tells),
+        });
         Ok(shown)
     }
 

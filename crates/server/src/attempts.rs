@@ -23,9 +23,8 @@ pub fn page(
     attempts.truncate(limit);
     let next = attempts.last().filter(|_| more).map(|attempt| cursor(&AttemptKey::of(attempt)));
     let mut attempts: Vec<wire::AttemptView> = attempts.iter().map(convert::attempt_view).collect();
-    if let Some(secrets) = Known::default().secrets_of_step(browse, step)? {
-        secrets.hide_attempts(&mut attempts);
-    }
+    let secrets = Known::default().secrets_of_step(browse, step)?.unwrap_or_default();
+    secrets.hide_attempts(&mut attempts);
     Ok(Some(wire::AttemptPage { attempts, next }))
 }
 

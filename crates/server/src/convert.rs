@@ -3,14 +3,20 @@
 mod key;
 mod message_group;
 mod pause;
+mod poll;
 mod pool;
+mod resolution;
+mod subscription;
 pub mod worker;
 mod workflow;
 
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pause::{pause_view, trigger_payload_view, triggered_view};
+pub use poll::{poll_view, polling_view, polls_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
+pub use resolution::{compensation_view, decision, resolution_view, resolve_body};
+pub use subscription::{subscription, subscription_change, subscription_made_view, subscription_view};
 pub use workflow::{
     cloud_event, decision_view, definition_fault, definition_view, item_counts, started_view,
     workflow_event_view, workflow_operated_view, workflow_view,
@@ -62,7 +68,7 @@ fn without_token(step: &Step) -> String {
     for part in parts {
         let letters = part.bytes().take_while(u8::is_ascii_hexdigit).count();
         match letters == PauseToken::LETTERS {
-            true => shown.push_str(crate::secrets::HIDDEN),
+            true => shown.push_str(model::HIDDEN),
             false => shown.push_str(PauseToken::PREFIX),
         }
         shown.push_str(if letters == PauseToken::LETTERS { &part[letters..] } else { part });
@@ -126,6 +132,7 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         run: step.in_workflow.map(|part| part.run),
         item: step.in_workflow.and_then(|part| part.item),
         branch_key: detail.branch_key,
+        retry_source: detail.retry_source.map(|source| source.to_string()),
     }
 }
 
@@ -155,7 +162,7 @@ pub fn operated_view(done: &Operated) -> wire::OperatedView {
 /// One reason to wait as a sentence, with the time it holds until where there is one.
 pub fn why_sentence(why: &Why) -> String {
     match why {
-        Why::DueLater { at, .. } => format!("{why}, at {}", instant(*at)),
+        Why::DueLater { at, .. } | Why::PollLater { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Breaker { until: Some(until), .. } => format!("{why}, until {}", instant(*until)),
         Why::PoolRate { at, .. } => format!("{why}, at {}", instant(*at)),
         Why::Queued { since } => format!("{why}; it was queued at {}", instant(*since)),

@@ -126,6 +126,7 @@ impl ApiError {
                 EngineError::Refused { .. }
                 | EngineError::GroupRefused { .. }
                 | EngineError::WorkflowRefused { .. }
+                | EngineError::SubscriptionChanged(_)
                 | EngineError::Apart
                 | EngineError::Undone,
             ) => (StatusCode::CONFLICT, "refused", "Refused"),

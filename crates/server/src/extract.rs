@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use model::{KeyId, StepId, WorkflowId, limits};
+use model::{KeyId, StepId, SubscriptionId, WorkflowId, limits};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -112,6 +112,22 @@ pub fn workflow_id(text: &str) -> Result<WorkflowId, ApiError> {
     let strange = || {
         format!("`{text}` is not the id of a workflow; they are UUIDs, and `GET /v1/workflows` lists them")
     };
+    text.parse().map_err(|_| ApiError::BadRequest(strange()))
+}
+
+/// The subscription that the path names.
+pub struct ThisSubscription(pub SubscriptionId);
+
+impl<S: Send + Sync> FromRequestParts<S> for ThisSubscription {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        subscription_id(&named(parts, state).await?).map(ThisSubscription)
+    }
+}
+
+pub fn subscription_id(text: &str) -> Result<SubscriptionId, ApiError> {
+    let strange = || format!("`{text}` is not the id of a subscription; `GET /v1/subscriptions` lists them");
     text.parse().map_err(|_| ApiError::BadRequest(strange()))
 }
 

@@ -1,18 +1,16 @@
 //! What a definition calls secret is shown to nobody: not in the input of a workflow, nor wherever the value came to stand since.
 //!
-//! Why    a card number goes from the input into arguments, answers and errors. So the place in the input is hidden, and the value
-//!        itself wherever the workflow's steps, events and decisions are shown.
+//! Why    a sealed value stands in the input, and in the arguments, answers and errors it came to; nobody is shown the text that stands
+//!        for it. A workflow that was started before values were sealed has them in clear, so its values are hidden too.
 
 use model::definition::Definition;
-use model::{Pinned, Workflow, WorkflowId};
+use model::{HIDDEN, Pinned, Workflow, WorkflowId, hide_sealed, limits};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::rc::Rc;
 use store::{Browse, Result, StoreError};
 
-/// What is shown instead.
-pub const HIDDEN: &str = "[secret]";
 /// Shorter values are hidden in the input alone: elsewhere they would be found in everything.
 const SOUGHT_BYTES_MIN: usize = 4;
 /// Texts are cut to no less than this where they are told in short.
@@ -38,7 +36,7 @@ impl Secrets {
         for path in &paths {
             at(&mut input, path, &mut |value| gather(value, &mut values));
         }
-        values.retain(|value| value.len() >= SOUGHT_BYTES_MIN);
+        values.retain(|value| value.len() >= SOUGHT_BYTES_MIN && !model::Sealed::is_in(value));
         let mut secrets = Secrets { paths, values: Vec::new() };
         secrets.seek(values.iter().flat_map(|value| forms(value)).collect());
         secrets
@@ -53,8 +51,8 @@ impl Secrets {
 
     /// The input of the workflow.
     pub fn hide_input(&self, input: Box<RawValue>) -> Box<RawValue> {
-        if self.paths.is_empty() && self.values.is_empty() {
-            return input;
+        if self.paths.is_empty() {
+            return self.hide(input);
         }
         let mut read: Value = serde_json::from_str(input.get()).unwrap_or_default();
         for path in &self.paths {
@@ -64,6 +62,11 @@ impl Secrets {
     }
 
     pub fn hide(&self, json: Box<RawValue>) -> Box<RawValue> {
+        // What stands for a value has no sign that JSON escapes, so the rest stays to the letter.
+        let json = match hide_sealed(json.get()) {
+            Some(hidden) => RawValue::from_string(hidden).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+            None => json,
+        };
         if self.values.is_empty() {
             return json;
         }
@@ -71,14 +74,12 @@ impl Secrets {
     }
 
     pub fn hide_text(&self, text: String) -> String {
+        let text = hide_sealed(&text).unwrap_or(text);
         self.values.iter().fold(text, |text, value| text.replace(value.as_str(), HIDDEN))
     }
 
     /// A step of the workflow.
     pub fn hide_step(&self, step: &mut wire::StepView) {
-        if self.values.is_empty() {
-            return;
-        }
         step.arguments = self.hide(std::mem::replace(&mut step.arguments, RawValue::NULL.to_owned()));
         step.response = step.response.take().map(|json| self.hide(json));
         for text in [&mut step.error_message, &mut step.error_stack_trace, &mut step.note] {
@@ -99,6 +100,28 @@ impl Secrets {
     /// What its runs said.
     pub fn hide_log(&self, log: &mut [wire::LogView]) {
         log.iter_mut().for_each(|line| line.text = self.hide_text(std::mem::take(&mut line.text)));
+    }
+
+    /// What its polls said. What is cut may end within a secret.
+    pub fn hide_polls(&self, polls: &mut wire::PollsView) {
+        let hidden = |text: String| {
+            let is_cut = text.len() + 4 > limits::POLL_RECORD_BYTES_MAX;
+            let text = self.hide_text(text);
+            if is_cut { self.hide_begun(text) } else { text }
+        };
+        polls.last.iter_mut().for_each(|poll| poll.data = poll.data.take().map(hidden));
+    }
+
+    /// Without the beginning of a secret at the end.
+    fn hide_begun(&self, mut text: String) -> String {
+        for value in &self.values {
+            let ends = value.char_indices().map(|(at, _)| at).filter(|at| *at > 0).rev();
+            if let Some(at) = ends.into_iter().find(|at| text.ends_with(&value[..*at])) {
+                text.truncate(text.len() - at);
+                return text + HIDDEN;
+            }
+        }
+        text
     }
 
     fn covered(&self, value: Value) -> Value {
@@ -255,6 +278,21 @@ mod tests {
         );
         let told = serde_json::json!({"b": quoted}).to_string();
         assert_eq!(secrets.hide_text(told), r#"{"b":"[secret]"}"#);
+    }
+
+    #[test]
+    fn what_stands_for_a_sealed_value_is_shown_nowhere() {
+        let sealed = model::Sealed::written("k1", WorkflowId::of(7).0, "AAAA");
+        let none = Secrets::default();
+        assert_eq!(
+            none.hide(raw(&format!(r#"{{"b":1.10, "a":"x {sealed}"}}"#))).get(),
+            r#"{"b":1.10, "a":"x [secret]"}"#
+        );
+        assert_eq!(none.hide_text(format!("refused {sealed}")), "refused [secret]");
+        let definition = Definition { secrets: vec!["input.card".into()], ..Definition::default() };
+        let input = format!(r#"{{"card":"{sealed}","n":1}}"#);
+        let secrets = Secrets::of(&definition, &input);
+        assert_eq!(secrets.hide_input(raw(&input)).get(), r#"{"card":"[secret]","n":1}"#);
     }
 
     #[test]

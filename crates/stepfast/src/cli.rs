@@ -1,14 +1,17 @@
 //! What can be typed: the commands, their options and their help.
 
 mod steps;
+mod subscriptions;
 mod upkeep;
 mod workflows;
 
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
+pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
 pub use workflows::{
-    Apply, Cancel, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Pauses, Resume, Run,
-    ShowWorkflow, Start, Steer, Trigger, Validate, WatchWorkflow,
+    Apply, Cancel, Compensate, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Pauses, Polls,
+    PollsVerb, Resolve, Resume, RetryCompensation, RetryFrom, Run, ShowWorkflow, SkipCompensation, Start,
+    Steer, Trigger, Validate, WatchWorkflow,
 };
 
 use crate::config::{QueueLimit, queue_limit};
@@ -92,6 +95,16 @@ pub enum Command {
     Trigger(Trigger),
     /// What workflows wait for: triggers, and dates
     Pauses(Pauses),
+    /// Decide about workflows that failed; asks where nothing is said
+    Resolve(Resolve),
+    /// Do a step of a workflow again, and everything behind it
+    RetryFrom(RetryFrom),
+    /// Undo what a workflow did, the last first
+    Compensate(Compensate),
+    /// Leave what could not be undone as it is, and undo the rest
+    SkipCompensation(SkipCompensation),
+    /// Try again to undo what could not be undone
+    RetryCompensation(RetryCompensation),
     /// Create, list, show and move steps
     #[command(subcommand)]
     Steps(Steps),
@@ -114,9 +127,14 @@ pub enum Command {
     /// Steps that are done in order: their lines, what holds them back, and what is done about it
     #[command(subcommand)]
     MessageGroups(MessageGroups),
+    /// Steps that wait for their next poll, and those that somebody should have polled
+    Polls(Polls),
     /// Named limits that steps share: how many run at once, how many start in a span of time
     #[command(subcommand)]
     Pools(Pools),
+    /// Who is told of what happens to workflows: webhooks, signed, by the kind of event
+    #[command(subcommand)]
+    Subscriptions(Subscriptions),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),

@@ -2,6 +2,7 @@
 
 mod actions;
 mod dispatch_scheduler;
+mod secrets;
 mod signing;
 mod triggers;
 mod worker;
@@ -17,7 +18,7 @@ use engine::Secret;
 use model::{DEFAULT_GROUPS, DispatchGroup, Pool, limits};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use store::{Database, Listen};
 
@@ -40,6 +41,7 @@ struct RawConfig {
     actions: actions::RawActions,
     signing: signing::RawSigning,
     triggers: triggers::RawTriggers,
+    secrets: secrets::RawSecrets,
     worker: worker::RawWorker,
     #[serde(rename = "dispatch-scheduler")]
     dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
@@ -61,7 +63,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "db",
     "bind",
     "port",
@@ -77,6 +79,7 @@ const KEYS: [&str; 18] = [
     "actions",
     "signing",
     "triggers",
+    "secrets",
     "worker",
     "dispatch-scheduler",
     "router",
@@ -133,6 +136,7 @@ impl Settings {
             full_history(raw.history.or_else(|| std::env::var("STEPFAST_HISTORY").ok()), &mut faults);
         let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
         let signing = signing::check(&raw.signing, &signing::environment(), &mut faults);
+        let secrets = secrets::check(&raw.secrets, std::env::var(secrets::VARIABLE).ok(), &mut faults);
         let actions = Actions { signing, ..Actions::check(&raw.actions, &mut faults) };
         let triggers = triggers::check(&raw.triggers, &triggers::environment(), &mut faults);
         let worker = Worker::check(raw.worker, &mut faults);
@@ -161,6 +165,7 @@ impl Settings {
             standby: raw.standby.unwrap_or(false),
             listen,
             pools,
+            secrets,
             published: scheduler.iter().map(|_| crate::scheduler::PUBLISHED.into()).collect(),
             ..engine::Config::default()
         };
@@ -218,6 +223,15 @@ fn full_history(text: Option<String>, faults: &mut Vec<String>) -> bool {
             false
         }
     }
+}
+
+/// Where this machine finds a server that listens on every address: on its own.
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    let own = match address {
+        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    if address.ip().is_unspecified() { SocketAddr::new(own, address.port()) } else { address }
 }
 
 /// Where nobody else can come.
@@ -322,7 +336,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
 
 /// What is wrong with a file. Its line is shown too, unless it may hold a secret.
 fn told(problem: &toml::de::Error, text: &str) -> String {
-    if !["signing", "secret", "queue-url"].iter().any(|word| text.contains(word)) {
+    if !["signing", "secret", "keys", "queue-url"].iter().any(|word| text.contains(word)) {
         return problem.to_string();
     }
     let before = problem.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -451,6 +465,9 @@ mod tests {
             "[signing.a]\nsecret = \"hunter2\"",
             "[signing]\na = \"hunter2\"",
             "signing = \"hunter2\"",
+            "[secrets]\nkeys = [\"hunter2\"]",
+            "[secrets]\nkeys = hunter2",
+            "secrets = \"hunter2\"",
             "port = \"x\"\n[signing.a]\nsecret = \"hunter2 hunter2 hunter2 hunter2\"",
         ] {
             let refused = format!("{:?}", load(file).unwrap_err());

@@ -2,7 +2,7 @@
 
 mod workflows;
 
-use engine::{Config, Engine, EngineError, EngineThread};
+use engine::{Config, Engine, EngineError, EngineThread, Keyring};
 use model::{State, StepId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +52,9 @@ impl Local {
         let shown = clock.clone().unwrap_or_else(|| Arc::new(SystemClock::default()));
         let store = database.open(clock, holder)?;
         engine.url = url;
+        if let (true, Some(file)) = (engine.secrets.is_unset(), database.key_file()) {
+            engine.secrets = Keyring::at(&file);
+        }
         let (host, queues) = (engine.host.clone(), engine.known_queues());
         let (engine, thread) = Engine::start(store, engine)?;
         Ok(Local { engine, thread, runners: Vec::new(), host, queues, clock: shown })

@@ -9,6 +9,7 @@ use model::{Name, NotBegun, StepId};
 use router::{PoolConfig, Router, RouterConfig, Targets};
 use serde_json::Value;
 use server::{Later, Processed, Processing, Routing};
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use stepfast::{Processor, Registry, register_deliver};
@@ -73,10 +74,10 @@ impl Scheduler {
         engine: &Engine,
         settings: &Settings,
         clock: Arc<dyn Clock>,
-        url: &str,
+        bound: SocketAddr,
     ) -> anyhow::Result<Option<Scheduler>> {
         let Some(config) = &settings.scheduler else { return Ok(None) };
-        let endpoint = config.processing_endpoint.clone().unwrap_or_else(|| format!("{url}{PATH}"));
+        let endpoint = endpoint(config, bound)?;
         let mut registry = Registry::new();
         register_deliver(&mut registry, &settings.actions.http, &settings.actions.signing)?;
         let host: Name = settings.engine.host.clone();
@@ -91,6 +92,7 @@ impl Scheduler {
             Queue::Sqs(url) | Queue::ActiveMq(url) => (connect(url).await?, None),
         };
         let publishing = PublisherConfig {
+            queue: queue_name(&config.queue).into(),
             endpoint,
             default_pool: config.default_pool.clone(),
             key: key.clone(),
@@ -132,6 +134,35 @@ impl Scheduler {
         }
         self.endpoint.processor.stop(grace).await;
     }
+}
+
+/// Where whoever receives a message calls: as it is written, else this server. With a broker they may be anywhere, and a server
+/// that listens on every address does not know by which of them it is found.
+pub fn endpoint(config: &config::Scheduler, bound: SocketAddr) -> Result<String, Refused> {
+    if let Some(written) = &config.processing_endpoint {
+        return Ok(written.clone());
+    }
+    if config.queue != Queue::Embedded && bound.ip().is_unspecified() {
+        let port = bound.port();
+        return Err(Refused(format!(
+            "dispatch-scheduler.processing-endpoint: the server listens on every address ({bound}), and routers on other machines \
+             need one that leads here; write processing-endpoint = \"http://HOST:{port}{PATH}\" with a name or address that they \
+             reach, or --bind ADDRESS:{port}"
+        )));
+    }
+    Ok(format!("http://{}{PATH}", config::reachable(bound)))
+}
+
+/// What a queue is called on record: where it is, without what is secret or may change from start to start.
+fn queue_name(queue: &Queue) -> String {
+    let url = match queue {
+        Queue::Embedded => return "embedded".into(),
+        Queue::Sqs(url) | Queue::ActiveMq(url) => url.split(['?', '#']).next().unwrap_or_default(),
+    };
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    format!("{scheme}://{host}/{path}")
 }
 
 fn embedded_router(
@@ -213,5 +244,48 @@ impl Processing for Endpoint {
     }
     fn trouble(&self) -> Option<String> {
         self.trouble.get().and_then(Trouble::told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scheduler(queue: Queue, written: Option<&str>) -> config::Scheduler {
+        let plain = config::Scheduler::check(Some(Default::default()), &mut Vec::new());
+        let processing_endpoint = written.map(String::from);
+        config::Scheduler {
+            queue,
+            processing_endpoint,
+            ..plain.expect("nothing is wrong with what is usual")
+        }
+    }
+
+    /// Issue 5: a server on every address told routers on other machines to call their own.
+    #[test]
+    fn with_a_broker_a_server_on_every_address_has_to_say_where_it_is_found() {
+        let broker = || Queue::ActiveMq("stomp://h:61613/q".into());
+        let told = |queue, written, bound: &str| {
+            let bound = bound.parse().expect("an address");
+            endpoint(&scheduler(queue, written), bound).unwrap_or_else(|refused| refused.0)
+        };
+        assert_eq!(told(broker(), None, "10.0.0.5:7837"), "http://10.0.0.5:7837/api/dispatch/process");
+        assert_eq!(told(broker(), None, "127.0.0.1:7837"), "http://127.0.0.1:7837/api/dispatch/process");
+        assert_eq!(told(broker(), Some("http://lb/x"), "0.0.0.0:7837"), "http://lb/x");
+        assert_eq!(told(Queue::Embedded, None, "0.0.0.0:7837"), "http://127.0.0.1:7837/api/dispatch/process");
+        assert_eq!(told(Queue::Embedded, None, "[::]:7837"), "http://[::1]:7837/api/dispatch/process");
+        for bound in ["0.0.0.0:7837", "[::]:7837"] {
+            let refused = told(broker(), None, bound);
+            let how = "write processing-endpoint = \"http://HOST:7837/api/dispatch/process\"";
+            assert!(refused.contains(bound) && refused.contains(how), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_queue_tells_no_secret() {
+        let told = |url: &str| queue_name(&Queue::ActiveMq(url.into()));
+        assert_eq!(told("stomp://me:secret@h:61613/q?heart-beat-ms=900"), "stomp://h:61613/q");
+        assert_eq!(told("sqs+http://h/000/q.fifo?endpoint=http%3A%2F%2Fx"), "sqs+http://h/000/q.fifo");
+        assert_eq!(queue_name(&Queue::Embedded), "embedded");
     }
 }

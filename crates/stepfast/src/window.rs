@@ -2,7 +2,7 @@
 //!
 //! Why    whoever has the database needs nobody to read it, also while no server runs. Whoever names a server may not have it.
 
-use crate::cli::Common;
+use crate::cli::{Common, Polls};
 use crate::config::Settings;
 use crate::door::{client, send, under};
 use crate::named::{Named, workflow_id};
@@ -16,9 +16,9 @@ use server::{answers, convert};
 use std::collections::HashMap;
 use std::time::Duration;
 use store::pauses::Waiting;
-use store::{Browse, Clock, SystemClock, WorkflowFilter};
+use store::{Browse, Clock, PollFilter, SystemClock, WorkflowFilter};
 use wire::{
-    DefinitionPage, DefinitionShow, DefinitionView, PausePage, PauseView, WorkflowEventPage,
+    DefinitionPage, DefinitionShow, DefinitionView, PausePage, PauseView, PollPage, WorkflowEventPage,
     WorkflowEventView, WorkflowPage, WorkflowShow, WorkflowView,
 };
 
@@ -84,6 +84,25 @@ impl Window {
                 query.extend(within.map(|span| ("due_within", span.as_secs().to_string())));
                 let page: PausePage = self.ask(&["v1", "pauses"], &query).await?;
                 Ok(page.pauses)
+            }
+        }
+    }
+
+    /// Steps that wait for their next poll.
+    pub async fn polls(&self, wanted: &Polls) -> Result<PollPage> {
+        let (due, limit, after) = (wanted.due, wanted.limit, wanted.after.as_deref());
+        match self {
+            Window::Database(browse) => {
+                let strange = |text: &str| Refused(format!("--after {text} is not what a page before told"));
+                let after = after.map(|text| answers::read_poll_cursor(text).ok_or_else(|| strange(text)));
+                let now = SystemClock::default().now();
+                let filter = PollFilter { due_at: due.then_some(now), after: after.transpose()?, limit };
+                Ok(answers::polls(browse, &filter, now)?)
+            }
+            Window::Server { .. } => {
+                let mut query = vec![("due", due.to_string()), ("limit", limit.to_string())];
+                query.extend(after.map(|after| ("after", after.to_string())));
+                self.ask(&["v1", "polls"], &query).await
             }
         }
     }
@@ -154,7 +173,10 @@ impl Window {
 
     async fn definitions_after(&self, key: Option<&str>, after: Option<&str>) -> Result<DefinitionPage> {
         match self {
-            Window::Database(browse) => Ok(answers::definitions(browse, key, after, limits::PAGE_ROWS_MAX)?),
+            Window::Database(browse) => {
+                let after = after.and_then(answers::definition_cursor);
+                Ok(answers::definitions(browse, key, after.as_ref(), limits::PAGE_ROWS_MAX)?)
+            }
             Window::Server { .. } => {
                 let mut query = vec![("limit", limits::PAGE_ROWS_MAX.to_string())];
                 query.extend(key.map(|key| ("workflow", key.into())));

@@ -191,3 +191,29 @@ fn keys_come_from_the_environment_too_and_without_one_nothing_is_sent() {
     );
     assert!(!said.contains("hunter2"), "{said}");
 }
+
+#[test]
+fn a_subscriber_is_told_of_a_workflow_and_verifies_it_as_the_document_shows() {
+    let home = Home::new();
+    let (place, heard) = receiver(&["200 OK|thanks"]);
+    configured(&home, &place);
+    let server = home.serve(&[]);
+    let url = format!("http://{place}/hook");
+    let add =
+        ["subscriptions", "add", "--name", "shop", "--url", &url, "--type", "workflow.succeeded", "--json"];
+    let secret = home.json(&add)[0]["secret"].as_str().unwrap().to_string();
+    let file = home.dir.path().join("one.yaml");
+    std::fs::write(&file, "workflow: one\nversion: 1.0.0\nsteps:\n  - { key: a, action: noop }\n").unwrap();
+    home.ok(&["run", file.to_str().unwrap()]);
+    until("it is told", || !heard.lock().unwrap().is_empty());
+    let came = heard.lock().unwrap()[0].clone();
+    let event: Value = serde_json::from_str(&came.body).unwrap();
+    assert_eq!(
+        (&event["type"], &event["id"]),
+        (&json!("stepfast.workflow.succeeded"), &came.headers["webhook-id"])
+    );
+    assert_eq!(verified(&came, &secret), "True\n");
+    assert_eq!(verified(&came, SECRET), "False\n");
+    home.ok(&["check"]);
+    server.stop();
+}

@@ -333,6 +333,75 @@ fn a_nested_workflow_stands_below_its_step() {
 
 #[test]
 fn the_examples_are_sound() {
-    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workflows");
-    Home::new().ok(&["validate", examples]);
+    for folder in ["workflows", "polls"] {
+        let examples = format!("{}/../../examples/{folder}", env!("CARGO_MANIFEST_DIR"));
+        Home::new().ok(&["validate", &examples]);
+    }
+}
+
+const PAID: &str = "workflow: paid
+version: 1.0.0
+steps:
+  - { key: paid, poll: { action: echo, arguments: open, interval: 1h, until: answer == 'paid' } }
+";
+
+#[test]
+fn polls_are_listed_shown_and_recovered_with_a_server_and_without_one() {
+    let home = Home::new();
+    let file = home.file("paid.yaml", PAID);
+    let server = home.serve(&[]);
+    home.ok(&["apply", &file]);
+    let id = home.started(&["paid"]);
+    until("it was polled", || home.states_of(&id) == ["paid polling"]);
+    let shown = home.ok(&["show", &id]);
+    assert!(shown.contains("○ paid  echo ↻  polling  polled once"), "{shown}");
+    assert!(shown.contains("because it is polled again later, for the 2. time, at "), "{shown}");
+    for server in [&["polls"][..], &["polls", "--server", &server.url]] {
+        let listed = home.ok(server);
+        assert!(listed.contains(&id) && listed.contains("paid"), "{listed}");
+        assert_eq!(home.ok(&[server, &["--due", "--json"]].concat()), "");
+    }
+    let poll = &home.json(&["polls", "--json"])[0];
+    assert_eq!(
+        (&poll["workflow_id"], &poll["polls"], &poll["is_due"]),
+        (&json!(id), &json!(1), &json!(false))
+    );
+    let step = poll["step_id"].as_str().unwrap();
+    assert!(home.ok(&["steps", "show", step]).contains("poll 1"), "its polls are told");
+    assert_eq!(home.ok(&["polls", "recover", "--dry-run"]).trim(), "no poll is astray");
+    home.fails(3, &["polls", "--after", "soon"]);
+    server.stop();
+    assert_eq!(
+        home.json(&["polls", "recover", "--older", "1", "--json"]),
+        [json!({"steps": [], "dry_run": false})]
+    );
+    home.ok(&["cancel", &id]);
+    assert_eq!(home.json(&["polls", "--json"]), [] as [Value; 0]);
+    home.ok(&["check"]);
+}
+
+#[test]
+fn a_secret_is_in_no_file_and_its_key_is_beside_the_database() {
+    let home = Home::new();
+    let order = home.file("order.yaml", ORDER);
+    let log = home.ok(&["run", &order, "--input", INPUT, "--json"]);
+    assert!(!log.contains("4111-1111"), "{log}");
+    let copy = home.dir.path().join("copy.db");
+    home.ok(&["backup", copy.to_str().unwrap()]);
+    let mut keys = 0;
+    for entry in std::fs::read_dir(home.dir.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let holds = |what: &[u8]| bytes.windows(what.len()).any(|part| part == what);
+        assert!(!holds(b"4111-1111"), "{} holds it", path.display());
+        if path.extension().is_some_and(|end| end == "key") {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            keys += 1;
+        }
+        if path == copy {
+            assert!(holds(b"sealed:v1:k1:"), "the copy holds what stands for it");
+        }
+    }
+    assert_eq!(keys, 1);
 }

@@ -2,8 +2,9 @@
 
 use crate::Lease;
 use model::{
-    Block, BranchDecision, Breaker, Delivery, Detail, DispatchGroup, Event, LogLine, Name, NodeId, Pause,
-    SessionId, SessionOffer, SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
+    Block, BranchDecision, Breaker, CompensationRun, Delivery, Detail, DispatchGroup, Event, LogLine, Name,
+    NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId,
+    Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -292,6 +293,8 @@ pub struct GroupWrite {
     pub last_tick_completed_at: Option<Timestamp>,
     /// What its owner cannot place itself, by queue and action.
     pub ready: Option<Vec<(Name, Name)>>,
+    /// The queue outside to which its messages go.
+    pub published_to: Option<Name>,
 }
 
 impl GroupWrite {
@@ -304,6 +307,7 @@ impl GroupWrite {
             current_tick: None,
             last_tick_completed_at: None,
             ready: None,
+            published_to: None,
         }
     }
 }
@@ -320,6 +324,10 @@ pub struct Batch {
     pub branch_decisions: Vec<BranchDecision>,
     pub pauses: Vec<PauseWrite>,
     pub trigger_payloads: Vec<PayloadWrite>,
+    pub resolution_decisions: Vec<ResolutionDecision>,
+    /// Plans of what is undone: new lines, and those that went on.
+    pub new_runs: Vec<CompensationRun>,
+    pub moved_runs: Vec<CompensationRun>,
     pub claims: Vec<ClaimLog>,
     /// Groups that hand out work in this batch; their breaker is read in the commit.
     pub dispatching: Vec<DispatchGroup>,
@@ -339,6 +347,8 @@ pub struct Batch {
     pub claims_done: Vec<i64>,
     pub tallies: Vec<(TallyKey, i64)>,
     pub attempts: Vec<Attempt>,
+    /// Polls that were answered, each with how many of its step are kept.
+    pub polls: Vec<(PollAttempt, u32)>,
     pub events: Vec<EventRow>,
     /// What one run of a step said.
     pub logs: Vec<(StepId, u32, Vec<LogLine>)>,
@@ -404,6 +414,9 @@ impl Batch {
             branch_decisions: Vec::new(),
             pauses: Vec::new(),
             trigger_payloads: Vec::new(),
+            resolution_decisions: Vec::new(),
+            new_runs: Vec::new(),
+            moved_runs: Vec::new(),
             claims: Vec::new(),
             dispatching: Vec::new(),
             slots: Vec::new(),
@@ -416,6 +429,7 @@ impl Batch {
             claims_done: Vec::new(),
             tallies: Vec::new(),
             attempts: Vec::new(),
+            polls: Vec::new(),
             logs: Vec::new(),
             events: Vec::new(),
             sessions: Vec::new(),
@@ -451,6 +465,7 @@ impl Batch {
             && self.posts.is_empty()
             && self.posted.is_empty()
             && self.attempts.is_empty()
+            && self.polls.is_empty()
             && self.sessions.is_empty()
             && self.renew.is_none()
             && self.ticks.is_empty()

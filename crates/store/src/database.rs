@@ -61,6 +61,17 @@ impl Database {
             Database::Postgres(url) => postgres::browse(url),
         }
     }
+    /// Where keys are when nobody said where: beside a file. A server's are the business of its nodes.
+    pub fn key_file(&self) -> Option<PathBuf> {
+        match self {
+            Database::Sqlite(path) => {
+                let mut name = path.clone().into_os_string();
+                name.push(".key");
+                Some(name.into())
+            }
+            Database::Postgres(_) => None,
+        }
+    }
     /// Who decides for it now, if anybody does.
     pub fn decider(&self) -> Result<Option<Holder>> {
         match self {

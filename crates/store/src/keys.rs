@@ -4,9 +4,10 @@
 //!        nothing is decided here.
 
 use crate::sql::{Access, Row, Sql};
+use crate::subscriptions::{self, Stored};
 use crate::workflows::Definition;
 use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, workflows, writes};
-use model::{Key, KeyId, Name, Pool, Role, Timestamp, limits};
+use model::{Key, KeyId, Name, Pool, Role, SubscriptionId, Timestamp, limits};
 use std::fmt;
 
 /// What is kept of a key's secret.
@@ -46,6 +47,12 @@ pub enum Change {
         at: Timestamp,
         by: String,
     },
+    AddSubscription(Stored),
+    /// If it still is as it was seen.
+    ChangeSubscription(Stored),
+    RemoveSubscription {
+        id: SubscriptionId,
+    },
     /// Who did what.
     Audit {
         at: Timestamp,
@@ -68,6 +75,9 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::PutPool { pool } => pools::put(sql, pool),
         Change::RemovePool { name } => sql.execute(statements::REMOVE_POOL, params![&**name]),
         Change::PutDefinition { definition, at, by } => workflows::put(sql, definition, *at, by),
+        Change::AddSubscription(new) => subscriptions::add(sql, new),
+        Change::ChangeSubscription(new) => subscriptions::change(sql, new),
+        Change::RemoveSubscription { id } => subscriptions::remove(sql, *id),
         Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
     }
 }

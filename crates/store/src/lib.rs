@@ -26,6 +26,7 @@ mod settings;
 pub mod sql;
 pub mod sqlite;
 mod statements;
+pub mod subscriptions;
 pub mod workflows;
 mod writes;
 
@@ -35,7 +36,8 @@ pub use batch::{
     WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
-    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionLine, EventLine, Filter, StepRow, Totals, WorkflowFilter,
+    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter, StepRow, Totals,
+    WorkflowFilter,
 };
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
@@ -49,7 +51,7 @@ pub use message_groups::MessageGroup;
 pub use migration::MigrationState;
 pub use pools::{Reserved, Sort};
 pub use previous::previous;
-pub use reads::{EXPIRED_PAGE, Expired, expired, oldest_ready, open_blocks};
+pub use reads::{EXPIRED_PAGE, Expired, expired, oldest_ready, open_blocks, ready_queues};
 
 use model::{
     Block, BlockId, Breaker, Detail, DispatchGroup, GroupHold, GroupStatus, Name, NodeId, PoolUse, SignalId,
@@ -110,6 +112,8 @@ pub struct Found {
     pub holds: Vec<GroupHold>,
     /// Messages of these groups that were to be published.
     pub posts: Vec<Post>,
+    /// Where the messages of these groups' queued steps are, as far as it is on record.
+    pub published_to: BTreeMap<DispatchGroup, Name>,
     /// Workflows of these groups that somebody made and nobody has begun.
     pub pending_workflows: Vec<WorkflowId>,
     /// The highest number of an event in each of these groups.

@@ -157,7 +157,7 @@ impl Browse {
         let holds = holds_of(sql, name)?;
         let counted =
             "select count(*) from (select 1 from steps where dispatch_group = $1 and message_group = $2
-                          and state = 'pending' and joined > 0 limit $3) as line";
+                          and state in ('pending', 'polling') and joined > 0 limit $3) as line";
         let waiting: usize = sql.value(counted, params![home.as_str(), &**name, COUNTED])?;
         let flies = in_flight.get(name).copied();
         let first = match flies {

@@ -57,18 +57,18 @@ pub fn put(sql: &dyn Sql, pool: &Pool) -> Result<u64> {
 /// Which sorts of ready steps wait for a pool.
 pub fn sorts(sql: &dyn Sql) -> Result<Vec<Sort>> {
     sql.rows(statements::POOLED_SORTS, params![], |row| {
-        let priority = row.text(3)?;
         Ok(Sort {
             pool: Some(rows::shared(row, 0)?),
             dispatch_group: DispatchGroup(rows::shared(row, 1)?),
             queue: rows::shared(row, 2)?,
-            priority: priority.parse().map_err(|_| StoreError::Corrupt {
-                table: "steps",
-                column: "priority",
-                value: priority.into(),
-            })?,
+            priority: priority(row, 3)?,
         })
     })
+}
+
+pub(crate) fn priority(row: &Row, column: usize) -> Result<Priority> {
+    let word = row.text(column)?;
+    word.parse().map_err(|_| StoreError::Corrupt { table: "steps", column: "priority", value: word.into() })
 }
 
 /// How many slots of each pool the steps of each dispatch group have.

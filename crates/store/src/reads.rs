@@ -11,6 +11,7 @@ use model::{
     Block, BlockId, Detail, DispatchGroup, GroupStatus, Name, NodeId, SessionId, Step, StepId, StepKind,
     Timestamp,
 };
+use std::collections::BTreeMap;
 
 fn many(sql: &dyn Sql, text: &str, params: &[Param]) -> Result<Vec<Step>> {
     sql.rows(&with_columns(text), params, rows::step)
@@ -53,6 +54,7 @@ pub fn recover(sql: &dyn Sql, lease: &Lease) -> Result<Found> {
         slots: pools::slots(sql, lease)?,
         holds: message_groups::holds(sql, lease)?,
         posts: posts(sql, lease)?,
+        published_to: published_to(sql)?,
         pending_workflows: workflows::pending(sql, lease)?,
         last_events: workflows::last_events(sql, lease)?,
     })
@@ -67,6 +69,13 @@ fn posts(sql: &dyn Sql, lease: &Lease) -> Result<Vec<Post>> {
     })?;
     posts.retain(|post| lease.groups.iter().any(|(group, _)| *group == post.dispatch_group));
     Ok(posts)
+}
+
+/// To which queue each dispatch group's messages went last.
+fn published_to(sql: &dyn Sql) -> Result<BTreeMap<DispatchGroup, Name>> {
+    let text = "select dispatch_group, published_to from dispatch_groups where published_to is not null";
+    let row = |row: &Row| Ok((DispatchGroup(rows::shared(row, 0)?), rows::shared(row, 1)?));
+    Ok(sql.rows(text, params![], row)?.into_iter().collect())
 }
 
 /// Sessions in other processes whose node has ended.
@@ -111,6 +120,14 @@ pub fn ready(sql: &dyn Sql, sort: &Sort, after: Option<StepId>, limit: usize) ->
             many(sql, statements::READY_POOLED, params![group, queue, priority, &after, limit, &**pool])
         }
     }
+}
+
+/// Which sorts of ready steps that need no pool a group has, whatever queue they are in.
+pub fn ready_queues(sql: &dyn Sql, group: &DispatchGroup) -> Result<Vec<Sort>> {
+    sql.rows(statements::READY_QUEUES, params![group.as_str()], |row| {
+        let (dispatch_group, queue) = (group.clone(), rows::shared(row, 0)?);
+        Ok(Sort { dispatch_group, queue, priority: pools::priority(row, 1)?, pool: None })
+    })
 }
 
 /// The oldest ready root of a group that is not held back by design.

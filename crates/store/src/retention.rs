@@ -30,7 +30,8 @@ const DROP_TALLIES: &str = "insert into tallies (dispatch_group, queue, action, 
     on conflict (dispatch_group, queue, action, host, state, leaf, throttled) do update set n = tallies.n + excluded.n";
 
 /// A workflow for which nothing more can be decided, since before `$3`.
-const OVER: &str = "w.state in ('succeeded', 'cancelled') and w.completed_at < $3";
+const OVER: &str = "(w.state in ('succeeded', 'cancelled', 'compensated') or w.state = 'failed' and w.resolved_at is not null)
+    and w.completed_at < $3";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
@@ -306,6 +307,8 @@ impl<'a> Page<'a> {
             self.all(events, "workflow_id", &ids)?;
             for (table, column) in [
                 ("branch_decisions", "workflow_id"),
+                ("resolution_decisions", "workflow_id"),
+                ("compensation_runs", "workflow_id"),
                 ("workflow_labels", "workflow_id"),
                 ("pauses", "workflow_id"),
                 ("trigger_payloads", "workflow_id"),
@@ -438,6 +441,7 @@ impl<'a> Page<'a> {
     /// What is known of steps beside their rows.
     fn forget(&self, ids: &[[u8; 16]]) -> Result<()> {
         self.all("delete from step_attempts where {among}", "step_id", ids)?;
+        self.all("delete from poll_attempts where {among}", "step_id", ids)?;
         self.all("delete from step_logs where {among}", "step_id", ids)?;
         self.all("delete from events where {among}", "entity_id", ids)?;
         let leaving: HashSet<String> = ids.iter().map(|id| StepId::from_bytes(*id).to_string()).collect();

@@ -4,7 +4,8 @@ use crate::sql::Row;
 use crate::{Result, SessionRow, StoreError};
 use model::{
     Backoff, Block, BlockId, Counts, DEFAULT_SEQUENCE, Detail, DispatchGroup, DispatchMode, InWorkflow, Look,
-    Member, Name, NodeId, Place, SessionId, SessionOffer, Step, StepId, Sweep, Timestamp, WorkflowId,
+    Member, Name, NodeId, Place, Polls, RetrySource, SessionId, SessionOffer, Step, StepId, Sweep, Timestamp,
+    WorkflowId,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -93,6 +94,7 @@ pub fn step(row: &Row) -> Result<Step> {
         failed_attempts: row.get(15)?,
         lost_attempts: row.get(16)?,
         polls: row.get(17)?,
+        polled: polled(row)?,
         max_attempts: row.get(18)?,
         backoff: Backoff {
             delay: span(row, 19, usual.delay)?,
@@ -143,8 +145,15 @@ fn in_workflow(row: &Row) -> Result<Option<InWorkflow>> {
     Ok(Some(InWorkflow { workflow, def: row.get(41)?, run: row.get(42)?, item: row.get(43)? }))
 }
 
+/// What is known from its polls.
+fn polled(row: &Row) -> Result<Option<Arc<Polls>>> {
+    let Some(started_at) = time(row, 45)? else { return Ok(None) };
+    let data = row.get::<Option<String>>(46)?.map(Into::into);
+    Ok(Some(Arc::new(Polls { started_at, data })))
+}
+
 /// How many columns `step` reads.
-pub const STEP_WIDTH: usize = 45;
+pub const STEP_WIDTH: usize = 47;
 
 /// Reads `DETAIL_COLUMNS` that stand behind `STEP_COLUMNS`.
 pub fn detail(row: &Row) -> Result<Detail> {
@@ -166,7 +175,14 @@ pub fn detail(row: &Row) -> Result<Detail> {
         block_cleared_by: row.get(at(13))?,
         block_cleared_why: row.get(at(14))?,
         branch_key: row.get(at(15))?,
+        retry_source: retry_source(row, at(16))?,
     })
+}
+
+fn retry_source(row: &Row, i: usize) -> Result<Option<RetrySource>> {
+    let Some(word) = row.get::<Option<String>>(i)? else { return Ok(None) };
+    let corrupt = |_| StoreError::Corrupt { table: "steps", column: "retry_source", value: word.clone() };
+    word.parse().map(Some).map_err(corrupt)
 }
 
 /// Reads `SESSION_COLUMNS`.

@@ -5,7 +5,9 @@
 //!        turn, the one hot write, is written for each database apart.
 
 use crate::{Result, StoreError};
-use model::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, Timestamp, WorkflowId};
+use model::{
+    BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, Timestamp, WorkflowId,
+};
 use std::borrow::Cow;
 
 /// One value of a row.
@@ -147,6 +149,7 @@ param! {
     NodeId => |v| Param::Blob(v.bytes().to_vec().into());
     SignalId => |v| Param::Blob(v.bytes().to_vec().into());
     WorkflowId => |v| Param::Blob(v.bytes().to_vec().into());
+    SubscriptionId => |v| Param::Blob(v.bytes().to_vec().into());
     KeyId => |v| Param::Blob(v.bytes().to_vec().into());
     OwnerToken => |v| Param::Blob(v.bytes().to_vec().into());
 }

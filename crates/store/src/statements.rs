@@ -10,6 +10,10 @@ pub const COUNT_BLOCK: &str = include_str!("../sql/portable/count_block.sql");
 pub const WRITE_BLOCK: &str = include_str!("../sql/portable/write_block.sql");
 pub const INSERT_WORKFLOW: &str = include_str!("../sql/portable/insert_workflow.sql");
 pub const WRITE_WORKFLOW: &str = include_str!("../sql/portable/write_workflow.sql");
+pub const WRITE_AFTERMATH: &str = include_str!("../sql/portable/write_aftermath.sql");
+pub const INSERT_RESOLUTION_DECISION: &str = include_str!("../sql/portable/insert_resolution_decision.sql");
+pub const INSERT_COMPENSATION_RUN: &str = include_str!("../sql/portable/insert_compensation_run.sql");
+pub const WRITE_COMPENSATION_RUN: &str = include_str!("../sql/portable/write_compensation_run.sql");
 pub const INSERT_WORKFLOW_EVENT: &str = include_str!("../sql/portable/insert_workflow_event.sql");
 pub const INSERT_BRANCH_DECISION: &str = include_str!("../sql/portable/insert_branch_decision.sql");
 pub const INSERT_WORKFLOW_LABEL: &str = include_str!("../sql/portable/insert_workflow_label.sql");
@@ -24,6 +28,8 @@ pub const ADD_TALLY: &str = include_str!("../sql/portable/add_tally.sql");
 pub const INSERT_CLAIM: &str = include_str!("../sql/portable/insert_claim.sql");
 pub const DELETE_CLAIM: &str = include_str!("../sql/portable/delete_claim.sql");
 pub const INSERT_ATTEMPT: &str = include_str!("../sql/portable/insert_attempt.sql");
+pub const INSERT_POLL: &str = include_str!("../sql/portable/insert_poll.sql");
+pub const FORGET_POLLS: &str = include_str!("../sql/portable/forget_polls.sql");
 pub const FORGET_ATTEMPTS: &str = include_str!("../sql/portable/forget_attempts.sql");
 pub const INSERT_LOG: &str = include_str!("../sql/portable/insert_log.sql");
 pub const FORGET_LOGS: &str = include_str!("../sql/portable/forget_logs.sql");
@@ -51,6 +57,7 @@ pub const RENEW_GROUPS: &str = include_str!("../sql/portable/renew_groups.sql");
 pub const RENEW_SESSIONS: &str = include_str!("../sql/portable/renew_sessions.sql");
 pub const READY_ROOTS: &str = include_str!("../sql/portable/ready_roots.sql");
 pub const READY_POOLED: &str = include_str!("../sql/portable/ready_pooled.sql");
+pub const READY_QUEUES: &str = include_str!("../sql/portable/ready_queues.sql");
 pub const POOLED_SORTS: &str = include_str!("../sql/portable/pooled_sorts.sql");
 pub const LINE: &str = include_str!("../sql/portable/line.sql");
 pub const LINE_PAST_ERRORS: &str = include_str!("../sql/portable/line_past_errors.sql");
@@ -84,16 +91,22 @@ pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kin
     state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
     retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
     arguments, look, case when look is not null then response end as looked_at, pool, message_group, mode, \
-    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout";
+    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout, poll_started_at, poll_data";
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
-    note, superseded_by, was_throttled, was_notified, late_reports, block_cleared_at, block_cleared_by, block_cleared_why, branch_key";
+    note, superseded_by, was_throttled, was_notified, late_reports, block_cleared_at, block_cleared_by, block_cleared_why, branch_key, \
+    retry_source";
+
+/// Workflows about which something may still happen, in the words of the index that has only these.
+pub const OPEN_WORKFLOW: &str = "(state = 'pending' or state = 'running' or state = 'paused' or state = 'failed' \
+    or state = 'compensating' or state = 'compensation_failed')";
 
 /// In the order `workflows::read` reads them.
 pub const WORKFLOW_COLUMNS: &str = "id, definition_key, definition_version, definition_hash, dispatch_group, state, message, \
     parent_step_id, depth, input, output, labels, created_at, started_at, completed_at, wake_at, version, \
-    concurrency_key, expected_at, paused_by";
+    concurrency_key, expected_at, auto_retries, auto_retry_at, restarted_at, resolved_at, cancel_requested_at, \
+    compensation_started_at, compensated_at, compensations, has_skips, undo, paused_by";
 
 /// In the order `pauses::read` reads them.
 pub const PAUSE_COLUMNS: &str = "workflow_id, def, run, step_id, step_key, trigger_key, token_hash, registered_at, timeout_at, \

@@ -3,6 +3,7 @@
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
 mod pauses;
+mod polls;
 mod workflows;
 
 use crate::batch::{
@@ -58,6 +59,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
     plan.put_attempts(batch);
+    plan.put_polls(batch);
     plan.put_logs(batch);
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
@@ -274,6 +276,7 @@ fn new_step(write: &StepWrite) -> Values<'_> {
         d.branch_key.as_deref(),
         d.error_message.as_deref(),
         s.timeout.map(|timeout| timeout.as_micros() as i64),
+        d.retry_source.map(|source| source.word()),
     ]
 }
 
@@ -347,6 +350,8 @@ fn whole_step(write: &StepWrite, expected: u64) -> Values<'_> {
         d.block_cleared_at,
         d.block_cleared_by.as_deref(),
         d.block_cleared_why.as_deref(),
+        s.polled.as_ref().map(|polled| polled.started_at),
+        s.polled.as_ref().and_then(|polled| polled.data.as_deref()),
         s.id.bytes(),
         expected,
     ]
@@ -564,6 +569,7 @@ fn group(g: &GroupWrite) -> Values<'_> {
         g.current_tick,
         g.last_tick_completed_at,
         g.ready.as_ref().map(|ready| serde_json::to_string(ready).unwrap_or_default()),
+        g.published_to.as_deref(),
         g.dispatch_group.as_str(),
     ]
 }

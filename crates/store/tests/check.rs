@@ -112,6 +112,26 @@ planted! {
     i23_over_and_not_what_it_started: "I23",
         "update workflows set parent_step_id = {flow-end} where id = x'000000000000000000000000000000f2'";
     i24_succeeded_without_a_step: "I24", "update steps set workflow_id = null where id = {flow-end}";
+    i6_undone_and_nothing_goes_on: "I6",
+        "update steps set workflow_id = null where id = {flow-now}; update workflows set state = 'compensating', wake_at = null where id = x'000000000000000000000000000000f2'";
+    i6_retried_and_nobody_looks: "I6",
+        "update workflows set state = 'failed', auto_retry_at = 1, wake_at = null where id = x'000000000000000000000000000000f2'";
+    i20_undone_by_nobody: "I20",
+        "insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 0, 'flow-end', {flow-end}, 'undo', 'succeeded', null, 0, 0)";
+    i20_compensated_and_not_all_undone: "I20",
+        "insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 0, 'flow-end', {flow-end}, 'undo', 'failed', null, 0, 0);
+         update workflows set state = 'compensated', compensations = 1 where id = x'000000000000000000000000000000f2'";
+    i21_two_undone_at_once: "I21",
+        "insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 0, 'flow-end', {flow-end}, 'undo', 'running', null, 0, 0);
+         insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 1, 'flow-route', {flow-route}, 'undo', 'running', null, 0, 0)";
+    i21_undone_in_the_wrong_order: "I21",
+        "insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 0, 'flow-route', {flow-route}, 'undo', 'pending', null, 0, 0);
+         insert into compensation_runs (workflow_id, compensation, position, step_key, undoes, action, state, step_id, items_done, items_skipped) values (x'000000000000000000000000000000f2', 1, 1, 'flow-end', {flow-end}, 'undo', 'pending', null, 0, 0);
+         update steps set completed_at = completed_at - 1 where id = {flow-route}";
+    i22_a_step_began_while_others_are_undone: "I22",
+        "update workflows set state = 'compensating', compensation_started_at = 1 where id = x'000000000000000000000000000000f2'";
+    i26_tried_again_too_often: "I26", "update workflows set auto_retries = 4 where id = x'000000000000000000000000000000f2'";
+    i27_undone_and_nobody_decided: "I27", "update workflows set compensation_started_at = 1 where id = x'000000000000000000000000000000f2'";
     i25_a_branch_without_a_decision: "I25",
         "update steps set action = 'stepfast.branch' where id = {flow-route}; delete from branch_decisions";
     i31_a_pause_of_what_is_over: "I31",
@@ -222,6 +242,23 @@ planted! {
     i30_due_but_ended: "I30", "update steps set wake_at = 1 where id = {done}";
     i30_throttled_but_running: "I30", "update steps set throttled = 1 where id = {held}";
     i30_polls_without_a_time: "I30", "update steps set state = 'polling' where id = {ready}";
+    i32_waits_for_a_poll_and_was_never_polled: "I32", "update steps set state = 'polling', wake_at = 1 where id = {ready}";
+    i32_a_poll_is_not_on_record: "I32", "update steps set polls = 1, poll_started_at = 1 where id = {done}";
+    i32_polled_more_often_than_it_ran: "I32",
+        "update steps set polls = 9, poll_started_at = 1 where id = {done};
+         insert into poll_attempts values ({done}, 9, 1, 1, 0, null, 1, null)";
+    i32_polled_since_nobody_knows_when: "I32",
+        "update steps set polls = 1 where id = {done};
+         insert into poll_attempts values ({done}, 1, 1, 1, 0, null, 1, null)";
+    i32_a_poll_between_two_is_missing: "I32",
+        "update steps set polls = 3, poll_started_at = 1, attempt = 3 where id = {done};
+         insert into poll_attempts values ({done}, 1, 1, 0, 1, null, 1, null), ({done}, 3, 3, 1, 0, null, 1, null)";
+    i32_the_last_and_not_the_last: "I32",
+        "update steps set polls = 1, poll_started_at = 1 where id = {done};
+         insert into poll_attempts values ({done}, 1, 1, 1, 1, null, 1, null)";
+    i32_a_poll_says_more_than_is_kept: "I32",
+        "update steps set polls = 1, poll_started_at = 1 where id = {done};
+         insert into poll_attempts values ({done}, 1, 1, 1, 0, null, 1, printf('%.*c', 4097, 'x'))";
     i33_an_owner_without_an_epoch: "I33", "update dispatch_groups set epoch = 0";
     i33_a_lease_renewed_by_a_dead_node: "I33", "update nodes set ended_at = 1";
     i33_a_lease_of_an_unknown_node: "I33", "delete from nodes";
@@ -243,6 +280,7 @@ planted! {
     i37_a_key_is_too_long: "I37",
         "pragma foreign_keys = off; update executions set key = printf('%.*c', 256, 'x') where key = 'done'";
     i38_attempts_of_a_step_that_is_gone: "I38", "update step_attempts set step_id = zeroblob(16) where step_id = {broken}";
+    i38_polls_of_a_step_that_is_gone: "I38", "insert into poll_attempts values (zeroblob(16), 1, 1, 1, 0, null, 1, null)";
     i38_history_of_a_step_that_is_gone: "I38", "update events set entity_id = zeroblob(16) where entity_id = {done}";
     i38_archived_and_live: "I38", "insert into steps_archive select * from steps where id = {done}";
     i38_archived_before_it_settled: "I38", "update steps_archive set state = 'pending' where id = {old}";

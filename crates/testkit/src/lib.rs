@@ -1,11 +1,13 @@
 //! An engine on a stage: a real store and the real turn, with simulated time and a worker that a test plays by hand.
 
 mod doubtful;
+mod dump;
 mod flow;
 mod nodes;
 mod stage;
 
 pub use doubtful::Doubt;
+pub use dump::{everything, holds, keys};
 pub use flow::stored;
 pub use nodes::Nodes;
 pub use stage::{SERVER, Stage, answer, outcome_of};

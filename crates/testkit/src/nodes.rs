@@ -1,6 +1,7 @@
 //! Several engines on one PostgreSQL database, each deciding by itself, under the server's clock.
 
 use crate::doubtful::{Doubt, DoubtfulStore};
+use crate::dump::keys;
 use crate::stage::{SERVER, answer};
 use engine::{Config, Engine, EngineError, EngineThread, Operation};
 use model::{Claim, DispatchGroup, NewStep, Outcome, Report, SessionOffer, State, StepId};
@@ -34,7 +35,7 @@ impl Nodes {
     }
 
     pub fn config(host: &str) -> Config {
-        Config { host: host.into(), full_history: true, ..Config::default() }
+        Config { host: host.into(), full_history: true, secrets: keys("k1"), ..Config::default() }
     }
 
     pub fn add(&mut self, config: Config) {

@@ -1,5 +1,6 @@
 //! The stage: one session that takes everything, and whose jobs do what their action says.
 
+use crate::dump::keys;
 use engine::{Config, Dispatch, Engine, EngineThread, Operation, ReportAnswer, SessionHandle, TickReport};
 use model::{
     Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId,
@@ -14,8 +15,8 @@ use store::sqlite::Holder;
 use store::{Browse, Clock, Database, Filter, SimClock, StepRow};
 use tempfile::TempDir;
 
-const ACTIONS: [&str; 10] =
-    ["ok", "quiet", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold", "echo"];
+const ACTIONS: [&str; 11] =
+    ["ok", "quiet", "fail", "stop", "skip", "retry", "throttle", "resolved", "hold", "echo", "poll"];
 
 /// What a job of this action answers; `hold` never does.
 pub fn outcome_of(action: &str) -> Option<Outcome> {
@@ -37,7 +38,31 @@ pub fn outcome_of(action: &str) -> Option<Outcome> {
 pub fn answer(claim: &Claim) -> Option<Outcome> {
     match &*claim.action {
         "echo" => Some(Outcome::Complete { response: Some(claim.arguments.to_string()) }),
+        "poll" => poll(claim),
         action => outcome_of(action),
+    }
+}
+
+/// What a poll answers: its arguments have a word for each of them, and the last one stands for all that follow.
+fn poll(claim: &Claim) -> Option<Outcome> {
+    let words: Vec<String> = serde_json::from_str(&claim.arguments).unwrap_or_default();
+    let number = claim.poll.as_ref().map_or(1, |poll| poll.number);
+    let word = words.get(number as usize - 1).or(words.last()).map_or("complete", String::as_str);
+    let previous = claim.poll.as_ref().and_then(|poll| poll.previous.as_deref()).unwrap_or("null");
+    let (word, after) = word.split_once(' ').map_or((word, None), |(word, after)| (word, after.parse().ok()));
+    match word {
+        "continue" => {
+            let after = after.map(Duration::from_secs);
+            Some(Outcome::Continue { data: Some(number.to_string()), after })
+        }
+        "complete" => Some(Outcome::Complete {
+            response: Some(format!(r#"{{"polls":{number},"previous":{previous}}}"#)),
+        }),
+        "abort" => Some(Outcome::Abort { why: "it is gone".into() }),
+        // The first run of each poll fails.
+        "shaky" if claim.failed_attempts == 0 => Some(Outcome::Retry { after: None, failure: None }),
+        "shaky" => Some(Outcome::Continue { data: None, after: None }),
+        other => outcome_of(other),
     }
 }
 
@@ -80,8 +105,9 @@ pub struct Stage {
 
 impl Stage {
     pub async fn new() -> Stage {
-        Stage::with(Config { by_hand: true, full_history: true, host: "stage".into(), ..Config::default() })
-            .await
+        let secrets = keys("k1");
+        let host = "stage".into();
+        Stage::with(Config { by_hand: true, full_history: true, host, secrets, ..Config::default() }).await
     }
 
     pub async fn with(config: Config) -> Stage {
@@ -108,6 +134,8 @@ impl Stage {
             // Nobody there can prove it dead before its lease is over.
             self.clock.advance(limits::GROUP_LEASE);
         }
+        // What the next one makes is younger than what this one made.
+        self.clock.advance(Duration::from_millis(1));
         let (engine, thread) = start(&self.ground, &self.clock, &self.config);
         self.engine = engine;
         self.thread = Some(thread);

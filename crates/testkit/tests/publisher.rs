@@ -3,6 +3,7 @@
 
 use engine::{Config, Publisher, PublisherConfig, Sent};
 use model::{NotBegun, StepId};
+use rules::operator::Verb;
 use rules::settle::Mode;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -51,6 +52,7 @@ impl Post {
 
     async fn attend(&mut self) {
         let config = PublisherConfig {
+            queue: "memory".into(),
             endpoint: "http://127.0.0.1:1/api/dispatch/process".into(),
             default_pool: "DISPATCH-POOL".into(),
             key: self.key.clone(),
@@ -215,4 +217,32 @@ async fn who_publishes_next_goes_on_where_the_last_one_died() {
         assert_eq!(post.process(message).await, Ok(()));
     }
     assert!(ids.iter().all(|id| post.sent(*id) == [1]), "no attempt was used up");
+}
+
+/// Issue 5: whoever publishes kept what was cancelled while the broker was away, and published it in the end.
+#[tokio::test(start_paused = true)]
+async fn what_is_cancelled_while_the_broker_is_away_is_never_published() {
+    let mut post = Post::new(None).await;
+    post.queue.stop();
+    let ids = post.create(30, &[]).await;
+    post.tick().await;
+    let trouble = post.publisher.as_ref().unwrap().trouble.clone();
+    while trouble.told().is_none() {
+        tokio::task::yield_now().await;
+    }
+    for id in &ids {
+        post.stage.operate(*id, Some(Verb::Cancel)).await.unwrap();
+    }
+    tokio::time::sleep(MINUTE).await;
+    assert!(trouble.told().is_some(), "with nothing to publish it is still asked how it is");
+    post.queue.start();
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(trouble.told(), None);
+    assert!(post.next().await.is_none());
+    assert!(ids.iter().all(|id| post.sent(*id).is_empty()));
+    let last = post.create(1, &[]).await[0];
+    post.tick().await;
+    let message = post.next().await.unwrap();
+    assert_eq!(post.process(message).await, Ok(()));
+    assert_eq!(post.sent(last), [1]);
 }

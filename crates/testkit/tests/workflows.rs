@@ -2,6 +2,8 @@
 
 #[path = "workflows/branches.rs"]
 mod branches;
+#[path = "workflows/compensation.rs"]
+mod compensation;
 #[path = "workflows/fan_out.rs"]
 mod fan_out;
 #[path = "workflows/holds.rs"]
@@ -16,5 +18,15 @@ mod nested;
 mod pause_times;
 #[path = "workflows/pauses.rs"]
 mod pauses;
+#[path = "workflows/pauses_again.rs"]
+mod pauses_again;
+#[path = "workflows/polls.rs"]
+mod polls;
+#[path = "workflows/polls_held.rs"]
+mod polls_held;
+#[path = "workflows/resolution.rs"]
+mod resolution;
+#[path = "workflows/secrets.rs"]
+mod secrets;
 #[path = "workflows/times.rs"]
 mod times;

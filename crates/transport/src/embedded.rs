@@ -24,6 +24,9 @@ const CAPABILITIES: Capabilities = Capabilities {
     groups_in_broker: false,
 };
 
+/// What was cancelled stays here until somebody was sent for it in vain: while nobody is, that must not go on without end.
+const DEPTH_MAX: usize = 200_000;
+
 /// Every transport on it sees the same messages.
 #[derive(Clone, Default)]
 pub struct EmbeddedQueue(Arc<Shared>);
@@ -88,6 +91,11 @@ impl Inside {
             return Err(TransportError::Refused(format!("the pointer has {bytes} bytes, at most {most} go")));
         }
         let dedup_id = message.dedup_id();
+        if self.here.len() >= DEPTH_MAX && !self.here.contains(&dedup_id) {
+            return Err(TransportError::Unavailable(format!(
+                "it holds {DEPTH_MAX} messages, and takes no more"
+            )));
+        }
         if !self.here.insert(dedup_id.clone()) {
             return Ok(Published::Duplicate);
         }
@@ -230,5 +238,32 @@ impl Transport for EmbeddedTransport {
 impl Drop for EmbeddedTransport {
     fn drop(&mut self) {
         self.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_does_not_grow_without_end() {
+        let mut inside = Inside::default();
+        let message = |n: usize| {
+            let pointer = MessagePointer {
+                id: n.to_string(),
+                pool_code: String::new(),
+                auth_token: String::new(),
+                mediation_type: crate::MediationType::Http,
+                mediation_target: String::new(),
+                message_group_id: None,
+            };
+            Message { pointer, attempt: 1 }
+        };
+        inside.here.extend((0..DEPTH_MAX).map(|n| message(n).dedup_id()));
+        let full = inside.publish(message(DEPTH_MAX)).unwrap_err();
+        assert!(full.to_string().contains("takes no more"), "{full}");
+        assert_eq!(inside.publish(message(7)), Ok(Published::Duplicate), "it is here already");
+        inside.here.remove(&message(9).dedup_id());
+        assert_eq!(inside.publish(message(DEPTH_MAX)), Ok(Published::New));
     }
 }

@@ -23,10 +23,12 @@ mod message_group;
 mod node;
 mod operate;
 mod pause;
+mod poll;
 mod pool;
 mod problem;
 mod retention;
 mod step;
+mod subscription;
 mod tick;
 mod worker;
 mod workflow;
@@ -53,6 +55,7 @@ pub use message_group::{
 pub use node::{NodePage, NodeView, SessionView};
 pub use operate::{MoveView, OperateBody, OperatedView};
 pub use pause::{PausePage, PauseView, TokenView, TriggerPayloadPage, TriggerPayloadView, TriggeredView};
+pub use poll::{PollPage, PollView, PollingView, PollsView, RecoverBody, RecoveredView};
 pub use pool::{PoolBody, PoolPage, PoolView};
 pub use problem::{Fault, Problem, ReadyView};
 pub use retention::RetainedView;
@@ -60,14 +63,18 @@ pub use step::{
     AttemptPage, AttemptView, ChildrenView, CreatedPage, CreatedView, DeliveryView, EventView, LogView,
     ProgressView, StepPage, StepShow, StepView,
 };
+pub use subscription::{
+    SubscriptionBody, SubscriptionChangeBody, SubscriptionMadeView, SubscriptionPage, SubscriptionTestView,
+    SubscriptionView,
+};
 pub use tick::{PhaseView, TickPage, TickView};
 pub use worker::{
     ClaimBody, ClaimView, ClaimedPage, DeliveryItem, ForWorkflowView, HeartbeatBody, HeartbeatView, Held,
-    LeaveBody, LookView, PreviousBody, PreviousView, ProgressItem, ReportAnswerView, ReportBody, ReportItem,
-    ReportedView,
+    LeaveBody, LookView, PollClaimView, PreviousBody, PreviousView, ProgressItem, ReportAnswerView,
+    ReportBody, ReportItem, ReportedView,
 };
 pub use workflow::{
-    CloudEvent, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage, StartBody, StartedView,
-    WorkflowEventPage, WorkflowEventView, WorkflowOperateBody, WorkflowOperatedView, WorkflowPage,
-    WorkflowShow, WorkflowStepView, WorkflowView,
+    CloudEvent, CompensationView, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage,
+    ResolutionView, ResolveBody, StartBody, StartedView, WorkflowEventPage, WorkflowEventView,
+    WorkflowOperateBody, WorkflowOperatedView, WorkflowPage, WorkflowShow, WorkflowStepView, WorkflowView,
 };

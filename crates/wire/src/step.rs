@@ -1,5 +1,6 @@
 //! A step as the API shows it, alone, in a page, and with everything that is known about it.
 
+use crate::PollsView;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -81,6 +82,9 @@ pub struct StepView {
     /// The branch of its workflow on which it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_key: Option<String>,
+    /// Why its workflow does this step once more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_source: Option<String>,
 }
 
 /// Steps, newest first; `next` is the `after` of the following page.
@@ -188,6 +192,9 @@ pub struct StepShow {
     /// What its last runs said.
     pub log: Vec<LogView>,
     pub children: Option<ChildrenView>,
+    /// Of a step that is polled, once it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub polls: Option<PollsView>,
     /// How far its job says it is; known to the node that its worker speaks to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressView>,
@@ -237,12 +244,13 @@ impl<'de> Deserialize<'de> for StepShow {
             log: Vec<LogView>,
             children: Option<ChildrenView>,
             progress: Option<ProgressView>,
+            polls: Option<PollsView>,
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let step = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        let Beside { why, attempts, history, log, children, progress } =
+        let Beside { why, attempts, history, log, children, progress, polls } =
             serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        Ok(StepShow { step, why, attempts, history, log, children, progress })
+        Ok(StepShow { step, why, attempts, history, log, children, polls, progress })
     }
 }
 

@@ -64,6 +64,18 @@ pub struct ClaimView {
     /// The workflow that it is done for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<ForWorkflowView>,
+    /// It is asked again and again, and this is one of the times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll: Option<PollClaimView>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PollClaimView {
+    /// The how-manieth poll it is, from 1.
+    pub number: u32,
+    /// What the one before it said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,8 +143,10 @@ pub struct ReportBody {
 pub struct ReportItem {
     pub step: String,
     pub attempt: u32,
-    /// `complete`, `retry`, `throttle`, `skip`, `stop`, `end`, `fail`, `resolved` or `look_again`.
+    /// `complete`, `retry`, `throttle`, `skip`, `stop`, `end`, `fail`, `resolved` or `look_again`; of a poll also `continue` or
+    /// `abort`.
     pub outcome: String,
+    /// With `continue`: what the next poll is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Box<RawValue>>,
     /// With `complete`: steps of which this one is the parent, as for a create.
@@ -151,7 +165,7 @@ pub struct ReportItem {
     /// With `fail`: `false` tells nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<bool>,
-    /// With `skip`, `stop`, `end` and `resolved`.
+    /// With `skip`, `stop`, `end`, `resolved` and `abort`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// With `look_again`: `verify N` or `confirm`.

@@ -1,5 +1,6 @@
 //! Workflows: what starts one, how far it is, what happened to it, and what a person did to it.
 
+use crate::PollsView;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ pub struct WorkflowView {
     pub id: String,
     pub workflow: String,
     pub version: String,
-    /// `pending`, `running`, `paused`, `succeeded`, `failed` or `cancelled`.
+    /// `pending`, `running`, `paused`, `succeeded`, `failed`, `cancelled`, `compensating`, `compensated` or `compensation_failed`.
     pub state: String,
     /// Why it is paused: `person`, `failure` or `trigger`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +64,17 @@ pub struct WorkflowView {
     /// Somebody should look if it is not over by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_at: Option<String>,
+    /// Failed, and tried again by itself then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_retry_at: Option<String>,
+    /// Failed, and nobody is asked any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_requested_at: Option<String>,
+    /// Something that was to be undone was left as it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_skips: bool,
     /// How often it was written; `If-Match` takes it.
     pub revision: u64,
 }
@@ -92,13 +104,19 @@ pub struct WorkflowShow {
     pub pauses: Vec<crate::PauseView>,
     /// In the order of the definition.
     pub steps: Vec<WorkflowStepView>,
+    /// What was decided about it, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resolutions: Vec<ResolutionView>,
+    /// What was undone, or is to be, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub compensations: Vec<CompensationView>,
 }
 
 /// A step of the definition, as its last run stands.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WorkflowStepView {
     pub key: String,
-    /// `action`, `fan_out`, `wait`, `branch` or `workflow`.
+    /// `action`, `fan_out`, `poll`, `wait`, `branch` or `workflow`.
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
@@ -127,6 +145,9 @@ pub struct WorkflowStepView {
     /// Of a fan-out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<ItemCounts>,
+    /// Of a poll, once there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polls: Option<PollsView>,
     /// The workflow that it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<String>,
@@ -228,6 +249,82 @@ pub struct WorkflowOperateBody {
     pub payload: Option<serde_json::Value>,
 }
 
+/// What a person decides about a workflow, above all one that failed.
+///
+/// ```
+/// # use stepfast_wire as wire;
+/// let body: wire::ResolveBody = serde_json::from_str(r#"{"decision": "retry_from_step", "step": "charge"}"#)?;
+/// assert_eq!((body.decision.as_str(), body.step.as_deref()), ("retry_from_step", Some("charge")));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResolveBody {
+    /// `retry`, `retry_from_step`, `compensate`, `cancel`, `mark_resolved`, `retry_compensation` or `skip_compensation`.
+    pub decision: String,
+    /// The step to retry from, or from which on is undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// Of `retry_from_step`: `retry_only` (when left out) or `compensate_then_retry`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// With `compensate_then_retry`, the step itself is undone too.
+    pub include_step: bool,
+    /// Retry from a step although the workflow succeeded.
+    pub force: bool,
+    /// Of `compensate`: only these steps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// Of `cancel`: `compensate` or `no_compensate`, against what the definition says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_cancel: Option<String>,
+    /// Of `skip_compensation`: all that is not undone yet.
+    pub all: bool,
+    /// `by hand` when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Say what would be done, and do nothing.
+    pub dry_run: bool,
+    /// With a key it is the key that acts, whatever stands here; else `loopback` when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// A decision about a workflow, on record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolutionView {
+    pub decision: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    pub by: String,
+    pub why: String,
+    pub at: String,
+}
+
+/// One line of the plan of what is undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompensationView {
+    /// Which of the workflow's compensations it is part of, from 1.
+    pub compensation: u32,
+    pub step_key: String,
+    pub action: String,
+    /// `pending`, `running`, `succeeded`, `failed` or `skipped`.
+    pub state: String,
+    /// The step that is undone, and the one that undoes it.
+    pub undoes: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_id: Option<String>,
+    /// Of a fan-out: items that are undone, and those that were left.
+    pub items_done: u32,
+    pub items_skipped: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// What was done to a workflow, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowOperatedView {
@@ -236,6 +333,9 @@ pub struct WorkflowOperatedView {
     pub to: String,
     pub revision: u64,
     pub dry_run: bool,
+    /// What that means, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<String>,
 }
 
 /// An event as a listener of `/v1/events` receives it: CloudEvents 1.0 in JSON.
@@ -270,12 +370,26 @@ impl<'de> Deserialize<'de> for WorkflowShow {
             #[serde(default)]
             pauses: Vec<crate::PauseView>,
             steps: Vec<WorkflowStepView>,
+            #[serde(default)]
+            resolutions: Vec<ResolutionView>,
+            #[serde(default)]
+            compensations: Vec<CompensationView>,
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let workflow = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        let Beside { input, output, percent, status_message, pauses, steps } =
+        let Beside { input, output, percent, status_message, pauses, steps, resolutions, compensations } =
             serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        Ok(WorkflowShow { workflow, input, output, percent, status_message, pauses, steps })
+        Ok(WorkflowShow {
+            workflow,
+            input,
+            output,
+            percent,
+            status_message,
+            pauses,
+            steps,
+            resolutions,
+            compensations,
+        })
     }
 }
 

@@ -6,8 +6,8 @@ use crate::link::Link;
 use crate::once::Asker;
 use engine::Clock;
 use model::{
-    Claim, Delivery, Failure, ForWorkflow, LogLine, LookAt, NewStep, Outcome, Progress, SessionId, StepId,
-    Success, Timestamp, limits,
+    Claim, Delivery, Failure, ForWorkflow, LogLine, LookAt, NewStep, Outcome, Poll, Progress, SessionId,
+    StepId, Success, Timestamp, limits,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -116,6 +116,15 @@ impl Context {
     /// ```
     pub fn workflow(&self) -> Option<&ForWorkflow> {
         self.run.claim.workflow.as_deref()
+    }
+    /// Which poll this is, if its step is polled.
+    pub fn poll(&self) -> Option<&Poll> {
+        self.run.claim.poll.as_ref()
+    }
+    /// What the poll before this one said, if there was one and it said something.
+    pub fn previous_poll<T: DeserializeOwned>(&self) -> JobResult<Option<T>> {
+        let said = self.poll().and_then(|poll| poll.previous.as_deref());
+        Ok(said.map(serde_json::from_str).transpose()?)
     }
     /// The time of the engine's clock.
     pub fn now(&self) -> Timestamp {

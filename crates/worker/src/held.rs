@@ -172,8 +172,10 @@ mod tests {
             max_attempts: 3,
             place: None,
             look: None,
+            poll: None,
             message_group: None,
             workflow: None,
+            opens: Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::job::JobError;
 use model::{Failure, Outcome};
+use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 
@@ -48,6 +49,34 @@ pub fn fail(why: impl Into<String>) -> JobError {
 /// Failed for good, and nobody is told.
 pub fn fail_quietly(why: impl Into<String>) -> JobError {
     instead(Outcome::Fail { failure: Failure { message: why.into(), trace: None }, notify: false })
+}
+/// Of a poll: not yet. It is made again when its definition says, and is then told what it says here.
+///
+/// ```
+/// use stepfast_worker::{Context, Registry, poll_again};
+///
+/// let mut jobs = Registry::new();
+/// jobs.job("payments.status", |context: Context, order: String| async move {
+///     let seen: u32 = context.previous_poll()?.unwrap_or(0);
+///     if seen < 3 { Err(poll_again(&(seen + 1))) } else { Ok(format!("{order} is paid")) }
+/// });
+/// ```
+pub fn poll_again(data: &impl Serialize) -> JobError {
+    not_yet(data, None)
+}
+/// The same, after so long, whatever its definition says.
+pub fn poll_again_after(data: &impl Serialize, wait: Duration) -> JobError {
+    not_yet(data, Some(wait))
+}
+fn not_yet(data: &impl Serialize, after: Option<Duration>) -> JobError {
+    match serde_json::to_string(data) {
+        Ok(data) => instead(Outcome::Continue { data: Some(data), after }),
+        Err(problem) => problem.into(),
+    }
+}
+/// Of a poll: what is waited for will never come.
+pub fn abort(why: impl Into<String>) -> JobError {
+    instead(Outcome::Abort { why: why.into() })
 }
 /// Completed with a note, and the resolvers of its block run.
 pub fn resolved(note: impl Into<String>) -> JobError {

@@ -24,12 +24,15 @@ pub use builtin::{
     HttpAllow, NoClient, Signing, register_deliver, register_http, variable_part as signing_variable_part,
 };
 pub use context::Context;
-pub use instead::{end, fail, fail_quietly, resolved, retry_after, skip, stop, throttle_for};
+pub use instead::{
+    abort, end, fail, fail_quietly, poll_again, poll_again_after, resolved, retry_after, skip, stop,
+    throttle_for,
+};
 pub use job::{Job, JobError, JobResult, Registry};
 pub use link::Link;
 pub use model::{
-    Claim, Delivery, DeliveryError, DeliveryStatus, Failure, ForWorkflow, LookAt, NewStep, Outcome, Progress,
-    Success, Timestamp,
+    Claim, Delivery, DeliveryError, DeliveryStatus, Failure, ForWorkflow, LookAt, NewStep, Outcome, Poll,
+    Progress, Success, Timestamp,
 };
 pub use processor::Processor;
 #[cfg(feature = "remote")]

@@ -4,7 +4,7 @@
 
 use engine::{EngineError, Handed, ReportAnswer, SessionHandle, StoreError, Told};
 use model::{
-    Claim, Delivery, Failure, Fault, ForWorkflow, Look, NewStep, Outcome, Place, Report, SessionId,
+    Claim, Delivery, Failure, Fault, ForWorkflow, Look, NewStep, Outcome, Place, Poll, Report, SessionId,
     SessionOffer, StepId,
 };
 use serde::Serialize;
@@ -282,6 +282,10 @@ fn claim(view: ClaimView) -> Option<Claim> {
         look,
         message_group: view.message_group.map(Into::into),
         workflow: view.workflow.and_then(for_workflow),
+        opens: Vec::new(),
+        poll: view
+            .poll
+            .map(|poll| Poll { number: poll.number, previous: poll.previous.map(|raw| raw.get().into()) }),
     })
 }
 
@@ -354,6 +358,10 @@ fn item(report: &Report) -> ReportItem {
         Outcome::Resolved { note } => {
             ReportItem { outcome: word("resolved"), why: Some(note.clone()), ..said }
         }
+        Outcome::Continue { data, after } => {
+            ReportItem { outcome: word("continue"), response: raw(data), after_ms: millis(after), ..said }
+        }
+        Outcome::Abort { why } => ReportItem { outcome: word("abort"), why: Some(why.clone()), ..said },
         Outcome::Fail { notify, .. } => ReportItem { outcome: word("fail"), notify: Some(*notify), ..said },
     }
 }

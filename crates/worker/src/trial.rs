@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::job::Registry;
 use engine::Clock;
 use model::{
-    Claim, Delivery, ForWorkflow, LogLine, Look, LookAt, NewStep, Outcome, Progress, StepId, Timestamp,
+    Claim, Delivery, ForWorkflow, LogLine, Look, LookAt, NewStep, Outcome, Poll, Progress, StepId, Timestamp,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -78,8 +78,10 @@ impl Trial {
             max_attempts: 3,
             place: None,
             look: None,
+            poll: None,
             message_group: None,
             workflow: None,
+            opens: Vec::new(),
         };
         Trial { claim, previous: Vec::new(), clock: Arc::default(), cancelled: false }
     }
@@ -113,6 +115,12 @@ impl Trial {
     /// It is done for this workflow.
     pub fn for_workflow(mut self, of: ForWorkflow) -> Trial {
         self.claim.workflow = Some(Arc::new(of));
+        self
+    }
+    /// It is the how-manieth poll, and the one before it said this.
+    pub fn poll(mut self, number: u32, previous: Option<&impl Serialize>) -> Trial {
+        let previous = previous.and_then(|said| serde_json::to_string(said).ok()).map(Into::into);
+        self.claim.poll = Some(Poll { number, previous });
         self
     }
     pub fn cancelled(mut self) -> Trial {

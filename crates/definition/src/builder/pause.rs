@@ -1,6 +1,6 @@
 //! Pauses in Rust: those behind a step wait for a trigger or for a date.
 
-use model::definition::{Notify, OnTimeout, PauseDef, Shape, Signed, TriggerAuth};
+use model::definition::{Notify, PauseDef, PauseTimeout, Shape, Signed, TriggerAuth};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl Pause {
     pub fn resume_after(length: Duration) -> Pause {
         Pause { made: PauseDef { resume_after: Some(length), ..PauseDef::default() } }
     }
-    pub fn timeout(mut self, length: Duration, then: OnTimeout) -> Self {
+    pub fn timeout(mut self, length: Duration, then: PauseTimeout) -> Self {
         (self.made.timeout, self.made.on_timeout) = (Some(length), then);
         self
     }
@@ -28,7 +28,7 @@ impl Pause {
         self.made.reminders = Some(most);
         self
     }
-    /// What `OnTimeout::AutoApprove` goes on with.
+    /// What `PauseTimeout::AutoApprove` goes on with.
     pub fn default(mut self, payload: Value) -> Self {
         self.made.default = Some(payload);
         self

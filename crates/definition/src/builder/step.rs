@@ -1,8 +1,9 @@
 //! Steps in Rust: what every step may say, and what only some kinds may.
 
-use super::{Branch, Each, Pause, Retry};
+use super::{Branch, Each, Pause, Poll, Retry};
 use model::definition::{
-    self as written, ActionDef, Ending, FailurePolicy, Shape, StepDef, SubWorkflow, Termination, Wait, Work,
+    self as written, ActionDef, Compensation, Ending, FailurePolicy, PollDef, Shape, StepDef, SubWorkflow,
+    Termination, UndoneWhen, Wait, Work,
 };
 use model::{DispatchMode, Priority};
 use serde_json::Value;
@@ -16,6 +17,11 @@ pub trait Does {
 impl Does for ActionDef {
     fn work(self) -> Work {
         Work::Action(Box::new(self))
+    }
+}
+impl Does for PollDef {
+    fn work(self) -> Work {
+        Work::Poll(Box::new(self))
     }
 }
 impl Does for Wait {
@@ -52,6 +58,10 @@ fn step<D>(key: &str, does: D) -> Step<D> {
 }
 
 impl Step<ActionDef> {
+    /// An action that undoes a step; it has no key of its own.
+    pub fn undo(action: &str) -> Step<ActionDef> {
+        Step::action("", action)
+    }
     /// A worker runs an action.
     pub fn action(key: &str, action: &str) -> Step<ActionDef> {
         step(key, ActionDef { action: action.into(), ..ActionDef::default() })
@@ -98,6 +108,43 @@ impl Step<ActionDef> {
     /// How long the step may take, with all its attempts and waits.
     pub fn step_timeout(mut self, length: Duration) -> Self {
         self.does.timeout.step = Some(length);
+        self
+    }
+}
+
+impl Step<PollDef> {
+    /// A worker runs an action again and again, until it answers that what is waited for is there.
+    pub fn poll(key: &str, poll: Poll) -> Step<PollDef> {
+        step(key, poll.made)
+    }
+    pub fn queue(mut self, queue: &str) -> Self {
+        self.does.run.queue = Some(queue.into());
+        self
+    }
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.does.run.priority = Some(priority);
+        self
+    }
+    pub fn pool(mut self, pool: &str) -> Self {
+        self.does.run.pool = Some(pool.into());
+        self
+    }
+    pub fn message_group(mut self, expression: &str) -> Self {
+        self.does.run.message_group = Some(expression.into());
+        self
+    }
+    pub fn mode(mut self, mode: DispatchMode) -> Self {
+        self.does.run.mode = Some(mode);
+        self
+    }
+    /// How often a poll that fails is made again; each poll has all these attempts.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.does.run.retry = Some(retry.made);
+        self
+    }
+    /// How long one poll may take.
+    pub fn attempt_timeout(mut self, length: Duration) -> Self {
+        self.does.run.timeout.attempt = Some(length);
         self
     }
 }
@@ -164,6 +211,16 @@ impl<D> Step<D> {
     }
     pub fn on_failure(mut self, policy: FailurePolicy) -> Self {
         self.def.on_failure = policy;
+        self
+    }
+    /// What undoes it: an action, with the options of an action.
+    pub fn compensation(mut self, undo: Step<ActionDef>) -> Self {
+        self.def.compensation = Some(Compensation { run: Box::new(undo.does), when: UndoneWhen::Completed });
+        self
+    }
+    /// As `compensation`, also when it was only begun.
+    pub fn compensation_once_started(mut self, undo: Step<ActionDef>) -> Self {
+        self.def.compensation = Some(Compensation { run: Box::new(undo.does), when: UndoneWhen::Started });
         self
     }
     pub fn status_message(mut self, text: &str) -> Self {

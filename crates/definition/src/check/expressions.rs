@@ -23,10 +23,14 @@ pub(super) enum Moment {
     Step,
     /// For each item of a fan-out.
     Item,
+    /// When a poll of its step was answered.
+    Poll,
     /// When its step has answered.
     End,
     /// When something was sent to the trigger behind it.
     Sent,
+    /// When its step is undone.
+    Undo,
 }
 
 impl Moment {
@@ -36,6 +40,8 @@ impl Moment {
             Moment::Step | Moment::End => &["input", "outputs"],
             Moment::Item => &["input", "outputs", "item", "index"],
             Moment::Sent => &["payload", "input", "outputs"],
+            Moment::Undo => &["input", "outputs", "undo"],
+            Moment::Poll => &["input", "outputs", "answer", "polls"],
         }
     }
 }
@@ -80,8 +86,27 @@ impl Checker {
                 self.findings.push(Finding::new(field, "this never holds, so it waits for ever", fix));
             }
         }
+        if let Some(compensation) = &step.compensation {
+            let at = format!("{at}.compensation");
+            if let Some(group) = &compensation.run.message_group {
+                self.program(format!("{at}.message_group"), &group.0, Moment::Undo);
+            }
+            self.whole_template(format!("{at}.arguments"), compensation.run.arguments.as_ref(), Moment::Undo);
+        }
         match &step.work {
-            Work::Action(action) => self.check_action(at, action),
+            Work::Action(action) => {
+                self.check_action(at, action);
+                self.check_arguments(format!("{at}.arguments"), action);
+            }
+            Work::Poll(poll) => {
+                self.check_action(at, &poll.run);
+                self.check_arguments(format!("{at}.poll.arguments"), &poll.run);
+                for (name, expression) in [("until", &poll.until), ("abort_when", &poll.abort_when)] {
+                    if let Some(expression) = expression {
+                        self.check_judgement(format!("{at}.poll.{name}"), &expression.0);
+                    }
+                }
+            }
             Work::Wait(Wait::Until(until)) => {
                 _ = self.program(format!("{at}.wait.until"), &until.0, Moment::Step)
             }
@@ -106,7 +131,21 @@ impl Checker {
         if let Some(group) = &action.message_group {
             self.program(format!("{at}.message_group"), &group.0, moment);
         }
-        self.whole_template(format!("{at}.arguments"), action.arguments.as_ref(), moment);
+    }
+
+    fn check_arguments(&mut self, field: String, action: &ActionDef) {
+        let moment = if action.each.is_some() { Moment::Item } else { Moment::Step };
+        self.whole_template(field, action.arguments.as_ref(), moment);
+    }
+
+    /// What judges answers must look at something: what always says the same judges nothing.
+    fn check_judgement(&mut self, field: String, text: &str) {
+        let program = self.program(field.clone(), text, Moment::Poll);
+        if let Some(Value::Bool(always)) = constant(program.as_ref()) {
+            let word = if always { "always" } else { "never" };
+            let fix = "write what it depends on, such as answer.status == 'paid', or remove it";
+            self.findings.push(Finding::new(field, format!("this {word} holds"), fix));
+        }
     }
 
     fn program(&mut self, field: String, text: &str, moment: Moment) -> Option<Program> {
@@ -166,6 +205,7 @@ impl Checker {
                     "use it in `resume_when` of `pause_after`; later it is an output of the trigger's name"
                         .into()
                 }
+                "answer" | "polls" => "use it in `until` or `abort_when` of a `poll`".into(),
                 "item" | "index" => "use it in `arguments` or `message_group` of a step with `each`".into(),
                 _ => format!("use `{}`", known.join("` or `")),
             };

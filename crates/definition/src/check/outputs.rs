@@ -84,7 +84,7 @@ type Wrong = Option<(String, String)>;
 
 impl Checker<'_> {
     fn read(&mut self, step: u32, key: &str, read: &Read) -> Wrong {
-        let has_answered = matches!(read.moment, Moment::End | Moment::Sent);
+        let has_answered = matches!(read.moment, Moment::End | Moment::Sent | Moment::Undo);
         if has_answered && self.keys.get(key) == Some(&step) {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Options that contradict each other.
 
-use super::Finding;
+use super::{Finding, polls, resolution};
 use crate::duration::show;
 use model::definition::{ActionDef, Definition, Retry, RetryScope, StepDef, Wait, Work};
 use rules::workflow::pause;
@@ -16,6 +16,7 @@ pub(super) fn check(definition: &Definition) -> Vec<Finding> {
             format!("it is expected within {}, and may take only {}", show(expected), show(timeout));
         findings.push(Finding::new("expected_within", problem, format!("write at most {}", show(timeout))));
     }
+    findings.extend(resolution::check(definition));
     let starts_itself = !definition.steps.iter().any(|step| step.terminate_when.is_some());
     for (n, step) in definition.steps.iter().enumerate() {
         let at = format!("steps[{n}]");
@@ -26,8 +27,17 @@ pub(super) fn check(definition: &Definition) -> Vec<Finding> {
             beyond_the_whole(definition, pause.resume_after, &field("resume_after"), &mut findings);
             beyond_the_whole(definition, pause.timeout, &field("timeout"), &mut findings);
         }
+        if let Some(compensation) = &step.compensation {
+            // It is done when the time of the whole is over.
+            let whole = Definition::default();
+            check_action(&whole, &compensation.run, &format!("{at}.compensation"), &mut findings);
+        }
         match &step.work {
             Work::Action(action) => check_action(definition, action, &at, &mut findings),
+            Work::Poll(poll) => {
+                check_action(definition, &poll.run, &at, &mut findings);
+                polls::check(definition, step, poll, &at, &mut findings);
+            }
             Work::Wait(Wait::For(length)) => {
                 beyond_the_whole(definition, Some(*length), &format!("{at}.wait"), &mut findings);
             }
@@ -100,7 +110,7 @@ fn check_retry(retry: &Retry, fan_out: Option<()>, at: &str, findings: &mut Vec<
 }
 
 /// What takes longer than the whole may take can never be done.
-fn beyond_the_whole(
+pub(super) fn beyond_the_whole(
     definition: &Definition,
     length: Option<Duration>,
     field: &str,

@@ -5,13 +5,17 @@ use super::{Form, Home, Key, Object};
 use crate::limits::{
     BRANCHES_MAX, DESCRIPTION_BYTES_MAX, LABELS_MAX, MESSAGE_BYTES_MAX, NAMES_MAX, SECRETS_MAX, STEPS_MAX,
 };
-use model::limits::{ATTEMPTS_MAX, INDEX_MAX, WAIT_MAX};
+use model::limits::{ATTEMPTS_MAX, INDEX_MAX, POLL_INTERVAL_MIN, POLLS_KEPT_MAX, POLLS_MAX, WAIT_MAX};
 use std::time::Duration;
 
 /// What may take no time at all, such as the wait before a retry.
 const PAUSE: Form = Form::Duration { min: Duration::ZERO, max: WAIT_MAX };
 /// What must take some time.
 pub(super) const SPAN: Form = Form::Duration { min: Duration::from_millis(1), max: WAIT_MAX };
+/// Between two polls.
+const INTERVAL: Form = Form::Duration { min: POLL_INTERVAL_MIN, max: WAIT_MAX };
+/// What a worker runs, once or again and again.
+const RUN: &[&str] = &["action", "poll"];
 const STEP_KEYS: Form = Form::List { of: &Form::StepKey, min: 0, max: NAMES_MAX };
 const COUNT: Form = Form::Whole { min: 1, max: INDEX_MAX };
 
@@ -62,7 +66,27 @@ pub(crate) static WORKFLOW: Object = Object {
             "secrets",
             Form::List { of: &Form::InputPath, min: 0, max: SECRETS_MAX },
             "[input.card.number]",
-            "Values of the input that are never shown.",
+            "Values of the input that are stored sealed and told only to whoever runs a step.",
+        ),
+        Key::new(
+            "on_failure",
+            Form::Either(&Form::Word(&["await_decision", "auto_retry", "auto_compensate"]), &Form::Object(&RESOLUTION)),
+            "{ strategy: auto_retry, max_retries: 3, delay: 60s }",
+            "What happens when it fails: a person decides, what failed is done again, or what was done is undone.",
+        )
+        .default("await_decision")
+        .aka(&["failure_resolution", "on_error"]),
+        Key::new(
+            "on_cancel",
+            Form::Word(&["compensate", "no_compensate"]),
+            "compensate",
+            "Whether what was done is undone when it is cancelled. Without it, only where every failure is undone.",
+        ),
+        Key::new(
+            "on_timeout",
+            Form::Word(&["compensate", "fail", "await_decision"]),
+            "compensate",
+            "What happens when it took longer than `timeout`: it is undone, it has failed and nobody is asked, or a person decides.",
         ),
         Key::new(
             "steps",
@@ -77,13 +101,20 @@ pub(crate) static WORKFLOW: Object = Object {
 
 static STEP: Object = Object {
     what: "a step",
-    one_of: &["action", "wait", "branch", "workflow"],
+    one_of: &["action", "poll", "wait", "branch", "workflow"],
     keys: &[
         Key::new("key", Form::StepKey, "reserve", "Its name in this definition.").required().aka(&["id", "name", "step"]),
         Key::new("action", Form::Name, "inventory.reserve", "A worker runs this action.")
             .of(Home::Action)
             .beside(&[])
             .aka(&["run", "uses", "job", "task", "do", "type"]),
+        Key::new(
+            "poll",
+            Form::Object(&POLL),
+            "{ action: payments.status, interval: 5m }",
+            "A worker runs an action again and again, until it answers that what is waited for is there.",
+        )
+        .aka(&["polling", "repeat", "wait_for"]),
         Key::new(
             "wait",
             Form::Either(&SPAN, &Form::Object(&UNTIL)),
@@ -125,9 +156,9 @@ static STEP: Object = Object {
         )
         .of(Home::Each)
         .default("list"),
-        Key::new("queue", Form::Name, "warehouse", "The queue that workers take it from.").of(Home::Action),
-        Key::new("priority", Form::Word(&["high", "normal"]), "high", "Before others of its queue, or in turn.").of(Home::Action),
-        Key::new("pool", Form::Name, "card", "The pool whose limits it counts for.").of(Home::Action),
+        Key::new("queue", Form::Name, "warehouse", "The queue that workers take it from.").of(Home::Action).beside(RUN),
+        Key::new("priority", Form::Word(&["high", "normal"]), "high", "Before others of its queue, or in turn.").of(Home::Action).beside(RUN),
+        Key::new("pool", Form::Name, "card", "The pool whose limits it counts for.").of(Home::Action).beside(RUN),
         Key::new(
             "message_group",
             Form::Expression,
@@ -135,6 +166,7 @@ static STEP: Object = Object {
             "Steps of one message group are done one after another.",
         )
         .of(Home::Action)
+        .beside(RUN)
         .aka(&["group"]),
         Key::new(
             "mode",
@@ -142,9 +174,11 @@ static STEP: Object = Object {
             "block_on_error",
             "Whether it keeps its place in its message group, and whether its failure holds back those behind it.",
         )
-        .of(Home::Action),
+        .of(Home::Action)
+        .beside(RUN),
         Key::new("retry", Form::Object(&RETRY), "{ attempts: 3, delay: 1s }", "When and how often it is tried again.")
             .of(Home::Action)
+        .beside(RUN)
             .aka(&["retries", "retry_policy"]),
         Key::new(
             "timeout",
@@ -152,7 +186,8 @@ static STEP: Object = Object {
             "60s",
             "How long one attempt may take; or `{ attempt: …, step: … }`.",
         )
-        .of(Home::Action),
+        .of(Home::Action)
+        .beside(RUN),
         Key::new("version", Form::Version, "1.2.0", "The version of the workflow that is started; without it, the newest.").of(Home::Workflow),
         Key::new(
             "input",
@@ -179,7 +214,7 @@ static STEP: Object = Object {
         )
         .aka(&["pause", "approval", "wait_for", "await"]),
         Key::new("produces", Form::Object(&SHAPE), "{ schema: { type: object } }", "What it must answer.")
-            .beside(&["action", "workflow"])
+            .beside(&["action", "poll", "workflow"])
             .aka(&["output", "outputs"]),
         Key::new("requires", STEP_KEYS, "[reserve]", "Steps whose answers it cannot do without."),
         Key::new(
@@ -190,6 +225,14 @@ static STEP: Object = Object {
         )
         .default("fail_workflow")
         .aka(&["on_error", "continue_on_error"]),
+        Key::new(
+            "compensation",
+            Form::Object(&COMPENSATION),
+            "{ action: inventory.release, timeout: 60s }",
+            "What undoes it.",
+        )
+        .beside(&["action", "poll", "workflow"])
+        .aka(&["compensate", "undo", "rollback"]),
         Key::new("status_message", Form::Text(MESSAGE_BYTES_MAX), "Your order is being packed", "What people read while it is done.")
             .aka(&["message"]),
     ],
@@ -247,12 +290,173 @@ static RETRY: Object = Object {
     ],
 };
 
+static RESOLUTION: Object = Object {
+    what: "`{ strategy: … }`",
+    one_of: &[],
+    keys: &[
+        Key::new(
+            "strategy",
+            Form::Word(&["await_decision", "auto_retry", "auto_compensate"]),
+            "auto_retry",
+            "A person decides, what failed is done again after a while, or what was done is undone.",
+        )
+        .default("await_decision"),
+        Key::new(
+            "max_retries",
+            Form::Whole { min: 1, max: ATTEMPTS_MAX },
+            "3",
+            "How often it is tried again by itself.",
+        )
+        .aka(&["retries", "attempts"]),
+        Key::new("delay", PAUSE, "60s", "The wait before the first retry.").aka(&["interval", "wait"]),
+        Key::new("backoff", Form::Factor { max: 1_000 }, "2.0", "By what the wait grows each time.")
+            .aka(&["factor", "multiplier"]),
+        Key::new("max_delay", PAUSE, "1h", "The longest wait.").aka(&["max_interval"]),
+        Key::new(
+            "fallback",
+            Form::Word(&["await_decision", "auto_compensate"]),
+            "await_decision",
+            "What happens when the retries did not help.",
+        )
+        .default("await_decision"),
+        Key::new(
+            "scope",
+            STEP_KEYS,
+            "[charge, reserve]",
+            "The steps that are undone by themselves; without it, all that were done.",
+        ),
+    ],
+};
+
+static COMPENSATION: Object = Object {
+    what: "`{ action: … }`",
+    one_of: &[],
+    keys: &[
+        Key::new("action", Form::Name, "inventory.release", "The action that undoes the step.").required(),
+        Key::new(
+            "arguments",
+            Form::Template,
+            "{ reservation: \"${undo.output.id}\" }",
+            "What it is given. Without it, all of `undo`: step, run, item, state, input, output and reason.",
+        )
+        .aka(&["args", "params", "parameters", "with", "payload"]),
+        Key::new(
+            "when",
+            Form::Word(&["completed", "started"]),
+            "started",
+            "The step was done, or it was begun and nobody knows how far it came.",
+        )
+        .default("completed"),
+        Key::new("queue", Form::Name, "warehouse", "The queue that workers take it from."),
+        Key::new(
+            "priority",
+            Form::Word(&["high", "normal"]),
+            "high",
+            "Before others of its queue, or in turn.",
+        ),
+        Key::new("pool", Form::Name, "card", "The pool whose limits it counts for."),
+        Key::new(
+            "message_group",
+            Form::Expression,
+            "\"'customer-' + input.customer\"",
+            "Steps of one message group are done one after another.",
+        )
+        .aka(&["group"]),
+        Key::new(
+            "mode",
+            Form::Word(&["immediate", "next_on_error", "block_on_error"]),
+            "block_on_error",
+            "Whether it keeps its place in its message group, and whether its failure holds back those behind it.",
+        ),
+        Key::new(
+            "retry",
+            Form::Object(&RETRY),
+            "{ attempts: 3, delay: 5s }",
+            "When and how often it is tried again.",
+        )
+        .aka(&["retries", "retry_policy"]),
+        Key::new(
+            "timeout",
+            Form::Either(&SPAN, &Form::Object(&TIMEOUT)),
+            "60s",
+            "How long one attempt may take; or `{ attempt: …, step: … }`.",
+        ),
+    ],
+};
+
 static TIMEOUT: Object = Object {
     what: "`{ attempt: …, step: … }`",
     one_of: &[],
     keys: &[
         Key::new("attempt", SPAN, "60s", "How long one attempt may take."),
         Key::new("step", SPAN, "10m", "How long the step may take, with all its attempts and waits."),
+    ],
+};
+
+static POLL: Object = Object {
+    what: "`{ action: …, interval: … }`",
+    one_of: &[],
+    keys: &[
+        Key::new("action", Form::Name, "payments.status", "What is run for each poll.")
+            .required()
+            .aka(&["run", "uses", "job", "task", "do"]),
+        Key::new(
+            "arguments",
+            Form::Template,
+            "{ order: \"${input.order}\" }",
+            "What the worker is given, the same each time. Without it, the input of the workflow.",
+        )
+        .aka(&["args", "params", "parameters", "with", "payload"]),
+        Key::new("interval", INTERVAL, "5m", "The wait between two polls, counted from the answer.")
+            .default("5m")
+            .aka(&["every", "delay"]),
+        Key::new("backoff", Form::Factor { max: 1_000 }, "2.0", "By what the wait grows each time.")
+            .aka(&["factor", "multiplier"]),
+        Key::new("max_interval", INTERVAL, "1h", "The longest wait; without it, sixty times `interval`.")
+            .aka(&["max_delay"]),
+        Key::new(
+            "max_duration",
+            Form::Duration { min: POLL_INTERVAL_MIN, max: WAIT_MAX },
+            "2d",
+            "How long it may go on, from the first poll on.",
+        )
+        .default("1d")
+        .aka(&["for", "within"]),
+        Key::new(
+            "max_attempts",
+            Form::Whole { min: 1, max: POLLS_MAX },
+            "576",
+            "How many polls there may be; without it, as many as the time allows.",
+        )
+        .aka(&["attempts", "limit", "max_polls"]),
+        Key::new(
+            "until",
+            Form::Expression,
+            "\"answer.status == 'paid'\"",
+            "The answer of an action that knows nothing of polls is the last if this holds.",
+        )
+        .aka(&["success_when", "complete_when"]),
+        Key::new(
+            "abort_when",
+            Form::Expression,
+            "\"answer.status == 'refused'\"",
+            "If this holds, what is waited for will never come, and the step fails at once.",
+        )
+        .aka(&["fail_when"]),
+        Key::new(
+            "on_timeout",
+            Form::Word(&["fail", "pause", "continue_with_default"]),
+            "pause",
+            "What it means that nothing came in time: the step fails, the workflow is paused, or the step answers `default`.",
+        )
+        .default("fail"),
+        Key::new("default", Form::Template, "{ paid: false }", "What the step answers when nothing came in time."),
+        Key::new(
+            "keep_last",
+            Form::Whole { min: 1, max: POLLS_KEPT_MAX },
+            "50",
+            "How many polls are kept on record; without it, 20.",
+        ),
     ],
 };
 

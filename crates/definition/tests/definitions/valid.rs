@@ -2,8 +2,8 @@
 
 use super::{blesses, bytes, files, name};
 use crate::definition;
-use crate::definition::builder::{Branch, Definition, Each, Pause, Retry, Step};
-use model::definition::{Ending, FailurePolicy, Gather, OnTimeout, RetryScope, TriggerAuth};
+use crate::definition::builder::{Branch, Definition, Each, Pause, Poll, Retry, Step};
+use model::definition::{Ending, FailurePolicy, Gather, PauseTimeout, RetryScope, TriggerAuth};
 use model::{DispatchMode, Fault, Pinned, Priority, Success};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -71,6 +71,16 @@ fn the_builder_makes_the_same_value() {
     let packed = "${has(outputs.reserve)\n  ? outputs.reserve : []}\n";
     let parcel = "${outputs[?'ship'].orValue('none')}";
     let friends = Each::of("input.friends").success(Success::Majority).gather(Gather::Counts);
+    let paid = Poll::of("payments.status")
+        .arguments(json!({"order": "${input.id}"}))
+        .interval(seconds(600))
+        .backoff(2.0, seconds(3_600))
+        .max_duration(seconds(36 * 3_600))
+        .max_attempts(576)
+        .until("answer.paid || outputs['validate-order'].priority == 'none'")
+        .abort_when("polls > 3 && has(answer.refused)")
+        .or_default(json!({"paid": false}))
+        .keep_last(50);
     let built = Definition::of("order-fulfillment", "2.1.0")
         .description("From order to parcel")
         .input(input)
@@ -110,7 +120,7 @@ fn the_builder_makes_the_same_value() {
                 .pause_after(
                     Pause::until_triggered("picked-up")
                         .auth(TriggerAuth::Token)
-                        .timeout(seconds(86_400), OnTimeout::Extend),
+                        .timeout(seconds(86_400), PauseTimeout::Extend),
                 ),
         )
         .step(Step::wait("rest", seconds(600)))
@@ -123,6 +133,9 @@ fn the_builder_makes_the_same_value() {
         .step(
             Step::action("confirm", "mail.send")
                 .arguments(json!({"express": "${'express' in outputs}", "parcel": parcel, "packed": packed})),
+        )
+        .step(
+            Step::poll("paid", paid).queue("payments").retry(Retry::attempts(5)).attempt_timeout(seconds(30)),
         )
         .step(Step::wait_until("later", "input.not_before"))
         .step(Step::branch("promote", promote))
@@ -142,14 +155,14 @@ fn the_builder_makes_every_kind_of_pause() {
     let day = Duration::from_secs(86_400);
     let asks = Pause::until_triggered("manager-approval")
         .auth(TriggerAuth::Hmac)
-        .timeout(7 * day, OnTimeout::Remind)
+        .timeout(7 * day, PauseTimeout::Remind)
         .reminders(2)
         .payload(schema)
         .resume_when("payload.approved == true && outputs.submit.amount < 1000")
         .notify("https://example.com/approvals");
     let answer = Pause::until_triggered("answer")
         .auth(TriggerAuth::Token)
-        .timeout(day, OnTimeout::AutoApprove)
+        .timeout(day, PauseTimeout::AutoApprove)
         .default(json!({"yes": false}));
     let built = Definition::of("approval", "1.0.0")
         .step(Step::action("submit", "approvals.submit").pause_after(asks))

@@ -406,10 +406,11 @@ impl Node {
         live.handed += 1;
         let (number, hand) = (live.handed, live.hand.clone());
         let mut claims = Vec::with_capacity(pulled.len());
-        for (dispatch_group, claim) in pulled {
-            let hold = Hold { attempt: claim.attempt, number, dispatch_group, turn: 0 };
-            self.sessions.gave(session, claim.step, hold);
-            claims.push(claim);
+        for (dispatch_group, mut claim) in pulled {
+            let (opened, attempt) = (self.open_claim(session, &mut claim), claim.attempt);
+            let veil = opened.clone().unwrap_or_default();
+            self.sessions.gave(session, claim.step, Hold { attempt, number, dispatch_group, turn: 0, veil });
+            claims.extend(opened.map(|_| claim));
         }
         // A session that is gone loses its lease; its steps come back that way.
         let _ = hand.send(Handed { number, claims });

@@ -1,7 +1,7 @@
 //! What a turn does once it is durable: answer callers and hand work to sessions. Nothing here may block.
 
 use crate::EngineError;
-use crate::request::{Handed, Outgoing, Reply};
+use crate::request::{Errand, Handed, Reply};
 use crate::signal::written;
 use model::SignalId;
 use serde::Serialize;
@@ -14,7 +14,7 @@ type Answer = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 pub struct Acts {
     answers: Vec<Answer>,
     handed: Vec<(mpsc::UnboundedSender<Handed>, Handed)>,
-    outgoing: Vec<(mpsc::UnboundedSender<Outgoing>, Outgoing)>,
+    errands: Vec<(mpsc::UnboundedSender<Errand>, Errand)>,
     /// Signals that this turn has dealt with, and the answer where somebody waits for one.
     pub signals: Vec<(SignalId, Option<String>)>,
 }
@@ -44,8 +44,8 @@ impl Acts {
     pub fn hand(&mut self, to: mpsc::UnboundedSender<Handed>, work: Handed) {
         self.handed.push((to, work));
     }
-    pub fn publish(&mut self, by: mpsc::UnboundedSender<Outgoing>, message: Outgoing) {
-        self.outgoing.push((by, message));
+    pub fn send(&mut self, whom: mpsc::UnboundedSender<Errand>, errand: Errand) {
+        self.errands.push((whom, errand));
     }
     /// A job starts only after the commit that gave it away, and so does a message.
     pub fn act(self, outcome: &Result<(), StoreError>) {
@@ -54,9 +54,9 @@ impl Acts {
                 // A session that is gone loses its lease; its steps come back that way.
                 let _ = session.send(work);
             }
-            for (publisher, message) in self.outgoing {
+            for (publisher, errand) in self.errands {
                 // It is on record: whoever publishes next is told of it.
-                let _ = publisher.send(message);
+                let _ = publisher.send(errand);
             }
         }
         // Of many it is not known who asked for what the database refuses: each may ask again, and is then alone.

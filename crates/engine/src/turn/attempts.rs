@@ -11,7 +11,9 @@ pub type Deliveries = HashMap<(StepId, u32), Delivery>;
 /// Of what moved in this turn.
 pub fn attempts(changes: &Changes, mut deliveries: Deliveries, now: Timestamp) -> Vec<Attempt> {
     let told = |e: Event| {
-        !matches!(e, Event::Dispatched | Event::Started | Event::Completed | Event::ChildrenCompleted)
+        // A poll that is to be made again has a record of its own.
+        let plain = matches!(e, Event::Dispatched | Event::Started | Event::PollStarted);
+        !plain && !matches!(e, Event::Completed | Event::ChildrenCompleted)
     };
     let is_wanted = |m: &&Moved| {
         m.from.is_some_and(State::is_in_flight)

@@ -7,6 +7,7 @@ use crate::signal::Signal;
 use model::{DispatchGroup, GroupHold, Name, State, Step, StepId, Timestamp, limits};
 use rules::fifo::{self, GroupAct, GroupVerb};
 use rules::operator::Verb;
+use rules::outbox;
 use store::{AuditEntry, Result, StoreError, message_groups};
 
 impl Node {
@@ -26,6 +27,7 @@ impl Node {
         let held = self.board.lines.held(&group).cloned().unwrap_or_default();
         let live = match operation.verb {
             GroupVerb::SkipHead | GroupVerb::Cancel => self.live_of(&group, &home)?,
+            GroupVerb::Pause => self.queued_of(&group),
             _ => Vec::new(),
         };
         let more = live.len() > limits::GROUP_STEPS_PER_CALL;
@@ -71,6 +73,7 @@ impl Node {
             GroupAct::Forgive(id) => done.forgiven.push(id),
             GroupAct::Skip(id) => done.moved.push((id, State::Skipped)),
             GroupAct::Cancel(id) => done.moved.push((id, State::Cancelled)),
+            GroupAct::PutBack(id) => done.moved.push((id, State::Pending)),
             GroupAct::Retry(_) | GroupAct::Pause | GroupAct::Resume => {}
         }
         match act {
@@ -84,6 +87,12 @@ impl Node {
                 why: Some(why.clone()),
             }),
             GroupAct::Resume => drop(self.board.release_group(group, &home, None)),
+            GroupAct::PutBack(id) => {
+                if self.bring(id)? {
+                    let effect = self.board.step(id).and_then(outbox::paused);
+                    self.put_back(id, effect, now)?;
+                }
+            }
             GroupAct::Forgive(id) => self.forgive(operation, id, now)?,
             GroupAct::Retry(id) => {
                 let made = self.requeue(turn, operation, id, now)?;
@@ -148,6 +157,18 @@ impl Node {
         Ok(())
     }
 
+    /// The step of a line whose message is in the queue outside; there is one at most.
+    fn queued_of(&self, group: &Name) -> Vec<StepId> {
+        let of_line = |step: &&Step| step.line().is_some_and(|member| member.group == *group);
+        // Whatever is in flight is in hand.
+        self.board
+            .steps()
+            .filter(|step| outbox::is_queued(step))
+            .filter(of_line)
+            .map(|step| step.id)
+            .collect()
+    }
+
     /// Steps of a line that wait or run, the first one first; one more than a call ends tells that there are more.
     fn live_of(&mut self, group: &Name, home: &DispatchGroup) -> Result<Vec<StepId>> {
         let limit = limits::GROUP_STEPS_PER_CALL + 1;
@@ -156,7 +177,7 @@ impl Node {
             page.into_iter().filter(|step| self.board.step(step.id).is_none()).collect();
         let of_line = |step: &&Step| {
             let joined = step.line().is_some_and(|member| member.group == *group && member.joined);
-            joined && (step.is_held() || step.state == State::Pending)
+            joined && (step.is_held() || rules::eligible::waits(step))
         };
         steps.extend(self.board.steps().filter(of_line).cloned());
         let rank = |step: &Step| (step.attempt == 0, step.line().map(|member| member.rank()));

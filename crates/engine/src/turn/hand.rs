@@ -2,6 +2,7 @@
 
 use super::node::{How, Node, Turn};
 use super::refill::Commits;
+use super::secrets::Veiled;
 use super::sessions::Hold;
 use crate::request::{Handed, Reply};
 use crate::signal::Pulled;
@@ -186,18 +187,26 @@ impl Node {
     /// Work goes to a session here once it is durable, and to one elsewhere as the answer to its signal.
     pub(super) fn give(&mut self, turn: &mut Turn, session: SessionId, mut claims: Pulled) -> Result<()> {
         for (_, claim) in &mut claims {
-            claim.workflow = self.workflow_of(claim.step)?;
+            self.dress(claim)?;
         }
         let live = self.sessions.get_mut(session).map(|live| {
             live.handed += 1;
             (live.handed, live.hand.clone())
         });
         let number = live.as_ref().map_or(0, |(number, _)| *number);
-        for (dispatch_group, claim) in &claims {
+        let turn_number = self.turn_number;
+        claims.retain_mut(|(dispatch_group, claim)| {
+            // Whoever is elsewhere opens it there.
+            let opened = match &live {
+                Some(_) => self.open_claim(session, claim),
+                None => Some(Veiled::Unknown),
+            };
             let (attempt, dispatch_group) = (claim.attempt, dispatch_group.clone());
-            let hold = Hold { attempt, number, dispatch_group, turn: self.turn_number };
+            let veil = opened.clone().unwrap_or_default();
+            let hold = Hold { attempt, number, dispatch_group, turn: turn_number, veil };
             self.sessions.gave(session, claim.step, hold);
-        }
+            opened.is_some()
+        });
         match live {
             Some((number, hand)) => {
                 let claims = claims.into_iter().map(|(_, claim)| claim).collect();
@@ -239,5 +248,7 @@ pub(super) fn claim_of(step: &Step) -> Claim {
         look: step.look.clone(),
         message_group: step.member.as_ref().map(|member| member.group.clone()),
         workflow: None,
+        opens: Vec::new(),
+        poll: None,
     }
 }

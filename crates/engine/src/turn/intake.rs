@@ -6,6 +6,7 @@ use super::node::{Node, Turn};
 use super::owed::Word;
 use super::peers::Then;
 use super::sessions::Hold;
+use super::workflows::polled;
 use crate::EngineError;
 use crate::request::{Created, Reply, ReportAnswer, Request};
 use crate::signal::{Signal, read};
@@ -45,6 +46,7 @@ impl Node {
             }
             Request::Trigger { order, reply } => self.trigger(turn, order, reply, now),
             Request::PauseToken { order, reply } => self.pause_token(turn, order, reply, now),
+            Request::RecoverPolls { recovery, reply } => self.recover_polls(turn, &recovery, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
                 Ok(())
@@ -218,10 +220,14 @@ impl Node {
     pub(super) fn reports(
         &mut self,
         turn: &mut Turn,
-        reports: Vec<Report>,
+        mut reports: Vec<Report>,
         reply: Reply<Vec<ReportAnswer>>,
         now: Timestamp,
     ) -> Result<()> {
+        // What comes from another node was covered there, before it was written down.
+        if matches!(reply, Reply::Caller(_)) {
+            reports.iter_mut().try_for_each(|report| self.cover_report(report))?;
+        }
         if !self.owns_all() && matches!(reply, Reply::Caller(_)) {
             return self.reports_apart(turn, reports, reply, now);
         }
@@ -287,6 +293,10 @@ impl Node {
         if !self.bring(report.step)? {
             return Ok(ReportAnswer::Late);
         }
+        let poll = self.poll_of(report.step)?;
+        if let Some((plan, part)) = &poll {
+            self.look_at_poll(&mut report, plan, *part)?;
+        }
         if let Some(faults) = self.add_children(turn, &report, now)? {
             let message = format!("its children were refused: {}", EngineError::Invalid(faults));
             let failure = model::Failure { message, trace: None };
@@ -301,6 +311,13 @@ impl Node {
             turn.logs.push((report.step, report.attempt, bounded(log)));
         }
         let delivery = report.delivery.take().map(|delivery| delivery.bounded(now));
+        if let Some((plan, part)) = poll
+            && let Some(polled) = polled(&plan, part, step, &report, now)
+        {
+            turn.deliveries.extend(delivery.map(|d| ((report.step, report.attempt), d)));
+            self.polled(turn, &plan, part, polled, now)?;
+            return Ok(ReportAnswer::Applied);
+        }
         let children = step.child_block.and_then(|b| self.board.block(b));
         match worker::decide(step, children, &report, now) {
             Answer::Late => {
@@ -543,6 +560,7 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::OperateWorkflow { reply, .. } => no(reply, problem),
         Request::Trigger { reply, .. } => no(reply, problem),
         Request::PauseToken { reply, .. } => no(reply, problem),
+        Request::RecoverPolls { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),
         Request::Join { reply, .. } | Request::JoinAgain { reply, .. } => no(reply, problem),
         Request::Reports { reply, .. } => no(reply, problem),

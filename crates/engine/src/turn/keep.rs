@@ -191,9 +191,10 @@ impl Node {
         found.holds.iter().for_each(|hold| self.board.load_hold(hold));
         let (known, slots) = (std::mem::take(&mut found.pools), std::mem::take(&mut found.slots));
         let posts = std::mem::take(&mut found.posts);
+        let published_to = std::mem::take(&mut found.published_to);
         let adopted = self.adopt(found, &spoken_for);
         self.adopt_slots(known, slots);
-        self.adopt_posts(posts);
+        self.adopt_posts(posts, published_to);
         self.sessions.forget_before();
         adopted
     }
@@ -287,7 +288,7 @@ impl Node {
         {
             let dispatch_group = step.dispatch_group.clone();
             self.deadlines.note(step);
-            self.sessions.gave(session, id, Hold { attempt, number: 0, dispatch_group, turn: 0 });
+            self.sessions.gave(session, id, Hold::from_before(attempt, dispatch_group));
             return Ok(0);
         }
         let children = step.child_block.and_then(|b| self.board.block(b));

@@ -56,6 +56,8 @@ pub struct Turn {
     pub alerts: Vec<Alert>,
     pub attempts: Vec<Attempt>,
     pub deliveries: Deliveries,
+    /// Polls that were answered, each with how many of its step are kept.
+    pub polls: Vec<(model::PollAttempt, u32)>,
     pub logs: Vec<(StepId, u32, Vec<model::LogLine>)>,
     pub sessions: Vec<SessionRow>,
     pub groups: Vec<GroupWrite>,
@@ -241,6 +243,11 @@ impl Node {
         let now = self.store.now();
         self.sessions.heard(session, now);
     }
+    /// It is looked at in a turn after this one.
+    pub(super) fn hear_later(&self, request: Request) {
+        // An engine that is gone has nothing to hear.
+        let _ = self.inbox.send(request);
+    }
     pub fn close(&mut self) {
         self.closing = true;
     }
@@ -334,6 +341,7 @@ impl Node {
         let watch = Stopwatch::start();
         self.again = false;
         self.say_again(turn);
+        self.know_subscribers(now)?;
         if self.peers.is_due(now) || self.peers.others && requests.iter().any(Request::makes_lines) {
             self.look(turn, now)?;
         }
@@ -445,6 +453,7 @@ impl Node {
         }
         self.board.trim(limits::CACHED_STEPS_MAX, limits::CACHED_BLOCKS_MAX);
         self.workflows.trim(self.durable);
+        self.again |= self.workflows.waits_for(self.durable);
         // What this commit left on disk can be seen now.
         self.again |=
             (self.sessions.free() > 0 || self.outbox.free() > 0) && self.sources.is_waiting(&self.board);

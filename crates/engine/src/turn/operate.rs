@@ -149,6 +149,7 @@ impl Node {
             failed_attempts: 0,
             lost_attempts: 0,
             polls: 0,
+            polled: None,
             look: None,
             session: None,
             host: None,

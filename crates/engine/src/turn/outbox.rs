@@ -1,22 +1,15 @@
-//! Steps that go into the queue outside: dispatched here, published once that is durable, and begun by whoever the queue sends.
+//! Steps that go into the queue outside: dispatched here, published once that is durable, and put back when their message is lost.
 //!
 //! Why    the queue carries and the store decides. A step is dispatched before its message is published, so a message that is
 //!        lost, doubled or late finds a row that knows better; what was to be published when a node died is on record.
 
 use super::node::{Node, Turn};
-use super::peers::Then;
-use super::sessions::Hold;
-use crate::EngineError;
-use crate::request::{Attending, Outgoing, Publication, Reply, Sent};
-use crate::signal::{Pulled, Signal, Taken};
-use model::{
-    Claim, DispatchGroup, Effect, Name, NotBegun, Session, SessionId, SessionOffer, State, Step, StepId,
-    Timestamp,
-};
-use rules::board::{Changes, IdMap};
+use crate::request::{Attending, Errand, Outgoing, Publication, Reply};
+use model::{DispatchGroup, Effect, Name, Session, SessionId, SessionOffer, State, Step, StepId, Timestamp};
+use rules::board::{Changes, IdMap, Wants};
 use rules::outbox;
-use std::collections::HashSet;
-use store::{Batch, Post, Result, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+use store::{Batch, GroupWrite, Post, Result, StoreError};
 use tracing::{info, warn};
 
 /// Messages that nobody came for, put back at once.
@@ -35,6 +28,8 @@ pub struct Outbox {
     /// Who publishes.
     publisher: Option<Attending>,
     queued: IdMap<StepId, Queued>,
+    /// Where the messages of each dispatch group are, as its row says.
+    published_to: BTreeMap<DispatchGroup, Name>,
     looked_at: Timestamp,
     /// When somebody last came for a message, and since when the youngest was in the queue for which somebody came.
     came: Option<(Timestamp, Timestamp)>,
@@ -53,6 +48,12 @@ impl Outbox {
     pub fn next_look(&self) -> Option<Timestamp> {
         let publisher = self.publisher().filter(|_| !self.queued.is_empty())?;
         Some(self.looked_at + publisher.look_every)
+    }
+    /// What is queued, in the order in which it was made.
+    fn all_queued(&self) -> Vec<(StepId, u32)> {
+        let mut queued: Vec<(StepId, u32)> = self.queued.iter().map(|(id, q)| (*id, q.attempt)).collect();
+        queued.sort_unstable();
+        queued
     }
     fn stale(&mut self, now: Timestamp) -> Vec<(StepId, u32)> {
         let Some(publisher) = &self.publisher else { return Vec::new() };
@@ -77,12 +78,16 @@ impl Outbox {
 }
 
 impl Node {
-    /// The queue as a session: the pick need not know more of it.
+    /// The queue as a session: the pick need not know more of it. It carries whatever queue a step is in, also that of a host
+    /// that is gone: which workers would have taken it is of no account.
     pub(super) fn queue_session(&self) -> Option<Session> {
         let publisher = self.outbox.publisher()?;
+        let windows = self.board.windows.iter().map(|window| &window.key);
+        let carried = windows.filter(|key| self.config.published.contains(&key.action));
+        let queues: BTreeSet<Name> = carried.map(|key| key.queue.clone()).collect();
         let offer = SessionOffer {
             host: self.config.host.clone(),
-            queues: self.config.known_queues(),
+            queues: queues.into_iter().collect(),
             actions: self.config.published.clone(),
             capacity: publisher.capacity,
             remote: false,
@@ -91,21 +96,17 @@ impl Node {
         Some(Session { id: SessionId::OUTBOX, offer, held, lease_ends_at: self.board.now })
     }
 
-    /// Every queue and action that somebody takes.
-    pub(super) fn wanted(&self) -> HashSet<(Name, Name)> {
-        let mut wanted = self.sessions.wanted();
-        if let Some(Session { offer, .. }) = self.queue_session() {
-            let pairs =
-                offer.queues.iter().flat_map(|q| offer.actions.iter().map(|a| (q.clone(), a.clone())));
-            wanted.extend(pairs);
-        }
-        wanted
+    /// What somebody takes: sessions by queue and action, and whoever publishes from every queue.
+    pub(super) fn wanted(&self) -> Wants {
+        let published = self.outbox.publisher().into_iter().flat_map(|_| self.config.published.clone());
+        Wants { pairs: self.sessions.wanted(), anywhere: published.collect() }
     }
 
     /// Somebody publishes from now on: what is not published yet comes first.
     pub(super) fn attend(&mut self, turn: &mut Turn, publisher: Attending, reply: Reply<()>) -> Result<()> {
         self.outbox.looked_at = self.board.now;
         self.outbox.publisher = Some(publisher);
+        self.change_queues(turn, self.board.now)?;
         self.publish_again(turn)?;
         self.want()?;
         turn.acts.reply(reply, ());
@@ -135,14 +136,48 @@ impl Node {
         Ok(())
     }
 
+    /// What lies in another queue than the one that is published to goes back, to be published where it is looked for now; the
+    /// old message is refused should it turn up.
+    fn change_queues(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
+        let Some(queue) = self.outbox.publisher().map(|publisher| publisher.queue.clone()) else {
+            return Ok(());
+        };
+        let elsewhere = |group: &&DispatchGroup| self.outbox.published_to.get(*group) != Some(&queue);
+        let groups = self.lease.groups.iter().map(|(group, _)| group);
+        let changed: BTreeSet<DispatchGroup> = groups.filter(elsewhere).cloned().collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        for (id, attempt) in self.outbox.all_queued() {
+            if self.bring(id)?
+                && let Some(step) = self.board.step(id)
+                && changed.contains(&step.dispatch_group)
+            {
+                let effect = outbox::moved(step, attempt, &queue);
+                self.put_back(id, effect, now)?;
+            }
+        }
+        for group in changed {
+            let write = GroupWrite { published_to: Some(queue.clone()), ..GroupWrite::of(group.clone()) };
+            turn.groups.push(write);
+            self.outbox.published_to.insert(group, queue.clone());
+        }
+        Ok(())
+    }
+
     fn publish(&self, turn: &mut Turn, outgoing: Outgoing) {
+        self.send_publisher(turn, Errand::Publish(outgoing));
+    }
+
+    fn send_publisher(&self, turn: &mut Turn, errand: Errand) {
         if let Some(publisher) = self.outbox.publisher() {
-            turn.acts.publish(publisher.hand.clone(), outgoing);
+            turn.acts.send(publisher.hand.clone(), errand);
         }
     }
 
     /// After everything was read anew.
-    pub(super) fn adopt_posts(&mut self, posts: Vec<Post>) {
+    pub(super) fn adopt_posts(&mut self, posts: Vec<Post>, published_to: BTreeMap<DispatchGroup, Name>) {
+        self.outbox.published_to = published_to;
         let posts: IdMap<StepId, u32> = posts.into_iter().map(|post| (post.step, post.attempt)).collect();
         let queued = self.board.steps().filter(|step| outbox::is_queued(step)).map(|step| {
             let since = step.dispatched_at.unwrap_or(step.created_at);
@@ -164,6 +199,9 @@ impl Node {
             {
                 if queued.unconfirmed {
                     batch.posted.push((step.id, queued.attempt));
+                }
+                if queued.unconfirmed || !durable {
+                    self.send_publisher(turn, Errand::Forget { step: step.id, attempt: queued.attempt });
                 }
                 if step.state == State::Running {
                     self.outbox.fetched(queued.since, batch.now);
@@ -215,7 +253,7 @@ impl Node {
         Ok(())
     }
 
-    fn put_back(&mut self, id: StepId, effect: Option<Effect>, now: Timestamp) -> Result<()> {
+    pub(super) fn put_back(&mut self, id: StepId, effect: Option<Effect>, now: Timestamp) -> Result<()> {
         let Some(effect) = effect else { return Ok(()) };
         self.board.apply(effect).map_err(|e| StoreError::Lost { what: e.to_string() })?;
         if let Some(at) = self.board.step(id).and_then(|step| step.wake_at) {
@@ -226,6 +264,7 @@ impl Node {
 
     /// Now and then: messages that nobody came for, and what was left to publish when everything was read anew.
     pub(super) fn look_after_outbox(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
+        self.change_queues(turn, now)?;
         if std::mem::take(&mut self.outbox.again) {
             match self.config.published.is_empty() {
                 true => self.put_all_back(now)?,
@@ -253,10 +292,7 @@ impl Node {
 
     /// This node publishes nothing any more: what is queued goes to whoever takes it.
     fn put_all_back(&mut self, now: Timestamp) -> Result<()> {
-        let mut queued: Vec<(StepId, u32)> =
-            self.outbox.queued.iter().map(|(id, queued)| (*id, queued.attempt)).collect();
-        queued.sort_unstable();
-        for (id, attempt) in queued {
+        for (id, attempt) in self.outbox.all_queued() {
             if self.bring(id)? {
                 let step = self.board.step(id).expect("it was just brought");
                 let effect = outbox::withdrawn(step, attempt);
@@ -264,93 +300,6 @@ impl Node {
             }
         }
         Ok(())
-    }
-
-    /// Somebody was sent for a step: it starts in the hands of the session that asks, if the attempt is the one that is queued.
-    pub(super) fn begin(
-        &mut self,
-        turn: &mut Turn,
-        sent: Sent,
-        reply: Reply<Taken>,
-        now: Timestamp,
-    ) -> Result<()> {
-        if let (Some(group), Reply::Caller(_)) = (self.foreign_group(sent.step)?, &reply) {
-            let session = sent.session;
-            self.ask(turn, &group, &Signal::Begin(sent), Then::Begin { session, reply: Some(reply) });
-            return Ok(());
-        }
-        let live = self.sessions.get(sent.session).filter(|live| live.is_open());
-        let offer = live.map(|live| &live.session.offer);
-        let offer = offer.or_else(|| self.sessions.elsewhere(sent.session).map(|other| &other.offer));
-        let Some(host) = offer.map(|offer| offer.host.clone()) else {
-            turn.acts.refuse(reply, EngineError::NoSession);
-            return Ok(());
-        };
-        if let Err(no) = self.begun(&sent, host, now)? {
-            turn.acts.reply(reply, Err(no));
-            return Ok(());
-        }
-        let step = self.board.step(sent.step).expect("it was just begun");
-        let (group, claim) = (step.dispatch_group.clone(), super::hand::claim_of(step));
-        match reply {
-            Reply::Caller(_) => {
-                self.give(turn, sent.session, vec![(group, claim)])?;
-                turn.acts.reply(reply, Ok(Pulled::new()));
-            }
-            Reply::Signal(_) => {
-                self.held_elsewhere(sent.session, &group, &claim);
-                turn.acts.reply(reply, Ok(vec![(group, claim)]));
-            }
-        }
-        Ok(())
-    }
-
-    fn begun(
-        &mut self,
-        sent: &Sent,
-        host: Name,
-        now: Timestamp,
-    ) -> Result<std::result::Result<(), NotBegun>> {
-        if !self.bring(sent.step)? {
-            return Ok(Err(NotBegun::Unknown));
-        }
-        self.expire_one(sent.step, now)?;
-        let step = self.board.step(sent.step).expect("it was just brought");
-        if let Err(no) = outbox::may_begin(step, sent.attempt) {
-            return Ok(Err(no));
-        }
-        self.board
-            .begin(sent.step, sent.session, host)
-            .map_err(|e| StoreError::Lost { what: e.to_string() })?;
-        self.board.step(sent.step).into_iter().for_each(|step| self.deadlines.note(step));
-        Ok(Ok(()))
-    }
-
-    /// The owner elsewhere let a session of this node begin a step, or did not.
-    pub(super) fn begun_abroad(
-        &mut self,
-        turn: &mut Turn,
-        session: SessionId,
-        reply: Option<Reply<Taken>>,
-        answer: std::result::Result<Taken, EngineError>,
-    ) {
-        let is_open = self.sessions.get(session).is_some_and(|live| live.is_open());
-        let answer = match answer {
-            Ok(Ok(pulled)) => {
-                self.pulled(turn, session, 0, Ok(pulled));
-                if is_open { Ok(Ok(Pulled::new())) } else { Err(EngineError::NoSession) }
-            }
-            other => other,
-        };
-        if let Some(reply) = reply {
-            reply.send(answer);
-        }
-    }
-
-    fn held_elsewhere(&mut self, session: SessionId, group: &DispatchGroup, claim: &Claim) {
-        let (attempt, dispatch_group) = (claim.attempt, group.clone());
-        let hold = Hold { attempt, number: 0, dispatch_group, turn: self.turn_number };
-        self.sessions.gave(session, claim.step, hold);
     }
 }
 

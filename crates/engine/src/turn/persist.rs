@@ -16,6 +16,7 @@ impl Node {
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, std::mem::take(&mut turn.deliveries), now));
+        batch.polls = std::mem::take(&mut turn.polls);
         batch.logs = std::mem::take(&mut turn.logs);
         batch.tallies = tallies(turn.abroad.iter().chain([&changes]), std::mem::take(&mut turn.counted));
         if self.config.full_history {

@@ -4,7 +4,7 @@
 //!        has a cursor of its own and little room, so that a full pool holds up nobody else.
 
 use super::lines::LineSources;
-use model::{BlockId, DispatchGroup, Priority, Step, StepId, StepKind, Timestamp, limits};
+use model::{BlockId, DispatchGroup, Name, Priority, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
 use rules::settle::load_summary;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -59,6 +59,8 @@ pub struct Sources {
     roots: BTreeMap<Sort, Roots>,
     /// What waits for a pool on disk is known: a sort that is not in `roots` has nothing there.
     knows_pooled: bool,
+    /// So are the queues of what waits for none.
+    knows_queues: bool,
     openings: VecDeque<Opening>,
     /// Due steps whose pool has as many in hand as it may.
     late: BTreeMap<Sort, BTreeSet<(Timestamp, StepId)>>,
@@ -102,7 +104,7 @@ impl Sources {
         }
         self.roots
             .retain(|sort, roots| sort.pool.is_none() || !roots.back.is_empty() || roots.spilled_in > 0);
-        self.knows_pooled = false;
+        (self.knows_pooled, self.knows_queues) = (false, false);
         self.lines.restart();
         self.late.clear();
         self.n_late = 0;
@@ -197,8 +199,10 @@ impl Sources {
 
     /// Something on disk may be ready that some session takes.
     pub fn is_waiting(&self, board: &Board) -> bool {
-        let wanted = board.windows.wanted_queues();
-        let open = |sort: &Sort, r: &Roots| (!r.empty || !r.back.is_empty()) && wanted.contains(&sort.queue);
+        let (wanted, any) = (board.windows.wanted_queues(), board.windows.wants_any_queue());
+        let open = |sort: &Sort, r: &Roots| {
+            (!r.empty || !r.back.is_empty()) && (any || wanted.contains(&sort.queue))
+        };
         let room = |sort: &Sort| sort.pool.is_none() || has_room(board, sort);
         let behind = |o: &Opening| o.behind.as_ref().is_some_and(|sort| !has_room_in_block(board, sort));
         self.lines.is_waiting(board)
@@ -216,7 +220,7 @@ impl Sources {
     ) -> Result<bool> {
         let mut more = self.refill_openings(board, store, at)?;
         self.lines.refill(board, store, groups)?;
-        let queues = board.windows.wanted_queues();
+        let queues = self.queues(board, store, groups)?;
         for group in groups {
             for queue in &queues {
                 for priority in [Priority::High, Priority::Normal] {
@@ -227,6 +231,29 @@ impl Sources {
             }
         }
         Ok(self.refill_pooled(board, store, groups, at)? || more)
+    }
+
+    /// Queues to read from: those that somebody serves, and for what is taken from any, those that have something.
+    fn queues(
+        &mut self,
+        board: &Board,
+        store: &mut dyn Store,
+        groups: &[DispatchGroup],
+    ) -> Result<BTreeSet<Name>> {
+        let mut queues = board.windows.wanted_queues();
+        if board.windows.wants_any_queue() {
+            if !self.knows_queues {
+                for group in groups {
+                    for sort in store::ready_queues(store.reader(), group)? {
+                        self.roots.entry(sort).or_default();
+                    }
+                }
+                self.knows_queues = true;
+            }
+            let mine = self.roots.keys().filter(|sort| groups.contains(&sort.dispatch_group));
+            queues.extend(mine.map(|sort| sort.queue.clone()));
+        }
+        Ok(queues)
     }
 
     fn refill_pooled(
@@ -243,9 +270,10 @@ impl Sources {
             }
             self.knows_pooled = true;
         }
-        let queues = board.windows.wanted_queues();
+        let (queues, any) = (board.windows.wanted_queues(), board.windows.wants_any_queue());
         let mine = |sort: &&Sort| {
-            sort.pool.is_some() && queues.contains(&sort.queue) && groups.contains(&sort.dispatch_group)
+            let wanted = any || queues.contains(&sort.queue);
+            sort.pool.is_some() && wanted && groups.contains(&sort.dispatch_group)
         };
         let pooled: Vec<Sort> = self.roots.keys().filter(mine).cloned().collect();
         let mut more = false;

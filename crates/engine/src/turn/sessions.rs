@@ -1,6 +1,7 @@
 //! Sessions: what they offer, what they hold, and until when they are believed; those of this node, and those of others as
 //! far as they hold steps of this node's groups.
 
+use super::secrets::Veiled;
 use crate::request::Handed;
 use model::{DispatchGroup, Name, NodeId, Session, SessionId, SessionOffer, StepId, Timestamp, limits};
 use rules::board::IdMap;
@@ -18,6 +19,14 @@ pub struct Hold {
     pub dispatch_group: DispatchGroup,
     /// The turn of this node that gave it; 0 when it was durable before it was known here.
     pub turn: u64,
+    pub veil: Veiled,
+}
+
+impl Hold {
+    /// As a node finds it that did not give it itself.
+    pub fn from_before(attempt: u32, dispatch_group: DispatchGroup) -> Hold {
+        Hold { attempt, number: 0, dispatch_group, turn: 0, veil: Veiled::Unknown }
+    }
 }
 
 pub struct Live {

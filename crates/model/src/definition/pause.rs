@@ -18,7 +18,7 @@ pub struct PauseDef {
     /// How long it waits before something is done about it.
     #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    pub on_timeout: OnTimeout,
+    pub on_timeout: PauseTimeout,
     /// How often it is reminded of before it fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reminders: Option<u32>,
@@ -69,7 +69,7 @@ impl Notify {
 /// What is done when nobody came in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnTimeout {
+pub enum PauseTimeout {
     #[default]
     Fail,
     /// It is told again, and waits as long again.

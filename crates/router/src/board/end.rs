@@ -6,7 +6,7 @@
 use super::{Batch, Board, Ending, Key, Line, Place, Settlement};
 use crate::answer::{Action, decide};
 use crate::delays;
-use crate::limits::{PUT_OFF_MAX, UNCONFIRMED_MAX};
+use crate::limits::{DISBELIEVED_MAX, PUT_OFF_MAX, UNCONFIRMED_MAX};
 use crate::mediator::Outcome;
 use crate::warnings::{Category, Severity};
 use std::time::Duration;
@@ -55,6 +55,16 @@ impl Board {
                 self.counters.deferred += 1;
                 Ending::Defer(delays::put_off(self.count_put_off(&key.id, now), asked_seconds))
             }
+            Action::Disbelieved => match self.count_put_off(&key.id, now) {
+                times if times > DISBELIEVED_MAX => {
+                    self.counters.dropped += 1;
+                    Ending::Ack
+                }
+                times => {
+                    self.counters.deferred += 1;
+                    Ending::Defer(delays::put_off(times, None))
+                }
+            },
         };
         if ending == Ending::Ack {
             self.put_off.remove(&key.id);

@@ -519,3 +519,19 @@ fn the_eldest_are_shown_when_not_all_can_be() {
     let text = serde_json::to_string(&status).unwrap();
     assert!(text.contains(r#""stage":"WAITING""#), "{text}");
 }
+
+/// Issue 5: a message whose token was not believed was dropped, although it would have got through with the right key.
+#[test]
+fn a_message_whose_token_is_not_believed_comes_again_and_not_for_ever() {
+    let mut script = String::new();
+    for _ in 0..21 {
+        script += "a1 come - g\nturn\na1 ends 401\n+60\n";
+    }
+    let told = play(&format!("{script}a2 come - g\nturn\nwarnings"));
+    let delays: Vec<&str> = told.lines().filter_map(|line| line.strip_prefix("a1 deferred ")).collect();
+    let seconds: Vec<&str> = delays.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(seconds[..6], ["5", "10", "20", "40", "60", "60"], "{told}");
+    assert_eq!(seconds.len(), 20, "{told}");
+    assert!(told.contains("a1 acked by"), "{told}");
+    assert!(told.ends_with("call a2\nConfiguration http://t/ x21"), "{told}");
+}

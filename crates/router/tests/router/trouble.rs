@@ -5,7 +5,9 @@ use crate::support::{
 };
 use router::{Category, Router, Severity};
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
+use transport::embedded::EmbeddedQueue;
 
 #[tokio::test(start_paused = true)]
 async fn a_broker_that_is_away_is_waited_for_without_spinning() {
@@ -138,4 +140,16 @@ async fn a_router_that_dies_loses_nothing_and_acknowledges_nothing_that_was_not_
     again.until_acked(100 - acked.len()).await;
     let processed: HashSet<String> = stage.seen.borrow().ended.iter().cloned().collect();
     assert_eq!((processed.len(), queue.depth()), (100, 0));
+}
+
+/// Issue 5: the poll that was under way found that the queue had been closed, and that was told as trouble with it.
+#[tokio::test(start_paused = true)]
+async fn a_router_that_is_told_to_stop_warns_of_nothing() {
+    for _ in 0..64 {
+        let (queue, stage) = (EmbeddedQueue::default(), Stage::taking(Duration::ZERO));
+        let running = Router::start_with(config(&[pool("p", 10)]), Arc::new(queue.connect()), stage);
+        lasts(SECOND).await;
+        running.stop(Duration::ZERO).await;
+        assert_eq!(running.status().warnings, []);
+    }
 }

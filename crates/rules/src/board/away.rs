@@ -110,3 +110,125 @@ impl Board {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{blank, parse};
+    use model::{Effect, Move};
+    use std::collections::BTreeSet;
+
+    /// A block of this node with two children, of which `there` stands in a line of a group that another node decides for.
+    fn shared() -> (Board, StepId) {
+        let mut tree = parse("top Running parked\n  here 1\n  there 2 beta");
+        tree.board.mine = Some(BTreeSet::from([DispatchGroup::new("alpha")]));
+        let there = tree.ids["there"];
+        (tree.board, there)
+    }
+
+    fn asked(board: &mut Board) -> String {
+        let told = |ask: Ask| {
+            let what = match ask.what {
+                Asked::Join => "join".into(),
+                Asked::Follow { event, superseded_by: None } => event.to_string(),
+                Asked::Follow { event, superseded_by: Some(by) } => format!("{event} by {}", by.bytes()[15]),
+            };
+            format!("{} {} {what}", ask.step.bytes()[15], ask.dispatch_group)
+        };
+        board.take_asks().into_iter().map(told).collect::<Vec<_>>().join(", ")
+    }
+
+    fn place(board: &Board, id: StepId) -> Place {
+        board.step(id).and_then(|step| step.place).expect("it stands in a block")
+    }
+
+    #[test]
+    fn what_another_node_decides_about_is_asked_for_and_not_written() {
+        let (mut board, there) = shared();
+        let block = place(&board, there).block;
+        let step = board.step(there).expect("in hand").clone();
+        assert!(board.is_elsewhere(&step));
+        board.join(&step);
+        let fall = |event| Effect::MoveStep(Box::new(Move::new(there, event)));
+        board.apply(fall(Event::ParentCancelled)).expect("a pending step falls");
+        assert_eq!(asked(&mut board), "3 beta join, 3 beta parent_cancelled");
+        assert!(board.take_changes().steps.is_empty(), "its row is not this node's to write");
+        assert_eq!(
+            board.block(block).map(|b| b.steps.hot),
+            Some(2),
+            "it counts until it is said how it ended"
+        );
+    }
+
+    #[test]
+    fn one_that_has_ended_already_tells_nothing_more() {
+        let (mut board, there) = shared();
+        let block = place(&board, there).block;
+        let place = place(&board, there);
+        let ended = EndedAway {
+            step: there,
+            place,
+            kind: StepKind::Default,
+            to: State::Failed,
+            event: Event::Failed,
+        };
+        board.child_ended(&ended);
+        let counts = board.block(block).map(|b| (b.steps.hot, b.steps.failed, b.cut_at));
+        assert_eq!(counts, Some((1, 1, Some(2))), "it cuts its block where it stood");
+        board.edit(there, |step, _| step.state = State::Failed);
+        board.take_changes();
+        let mut again = Move::new(there, Event::Superseded);
+        again.detail.superseded_by = Some(StepId::of(9));
+        board.apply(Effect::MoveStep(Box::new(again))).expect("what failed may be made anew");
+        assert_eq!(asked(&mut board), "3 beta superseded by 9");
+        let counts = board.block(block).map(|b| (b.steps.failed, b.steps.superseded));
+        assert_eq!(counts, Some((0, 1)), "nobody will say so");
+    }
+
+    #[test]
+    fn a_sweep_waits_for_what_others_decide_about() {
+        let (mut board, there) = shared();
+        let block = place(&board, there).block;
+        for (kind, above, waits) in [
+            (SweepKind::Close, 0, true),
+            (SweepKind::Later, 1, true),
+            (SweepKind::Later, 2, false),
+            (SweepKind::LaterResolvers, 0, false),
+            (SweepKind::Resolvers, 0, false),
+        ] {
+            let sweep = Sweep { kind, event: Event::ParentCancelled, above, after: None };
+            board.apply(Effect::StartSweep { block, sweep }).expect("it moves no step");
+            board.apply(Effect::EndSweep { block }).expect("it moves no step");
+            assert_eq!(board.waits_for_others(block, &sweep), waits, "{kind:?} above {above}");
+            board.apply(Effect::StartSweep { block, sweep }).expect("it moves no step");
+            let swept = board.block(block).is_some_and(|b| b.sweep.is_some());
+            assert_eq!(swept, !waits, "one that waits is not begun again");
+            board.edit_block(block, |b| b.sweep = None);
+            board.waits_for_others.clear();
+        }
+    }
+
+    #[test]
+    fn what_is_stored_elsewhere_counts_here_and_is_looked_at_anew() {
+        let (mut board, there) = shared();
+        let place = place(&board, there);
+        let more = Step { place: Some(place), ..blank(StepId::of(8)) };
+        board.count_child(&more);
+        assert_eq!(board.block(place.block).map(|b| b.steps.hot), Some(3));
+        let guest = Step { dispatch_group: DispatchGroup::new("beta"), ..blank(StepId::of(9)) };
+        board.load_step(guest);
+        board.forget_elsewhere();
+        assert!(board.step(StepId::of(9)).is_none(), "it may have moved since");
+        let unknown = Place { block: BlockId::of(77), index: 1 };
+        let ended = EndedAway {
+            step: there,
+            place: unknown,
+            kind: StepKind::Default,
+            to: State::Completed,
+            event: Event::Completed,
+        };
+        board.child_ended(&ended);
+        assert!(board.block(BlockId::of(77)).is_none(), "a block that nobody has in hand is left alone");
+        assert!(board.take_ended_away().is_empty());
+    }
+}

@@ -83,7 +83,8 @@ impl Board {
         let part = match step.state {
             State::Pending if step.attempt == 0 && ready => Part::Waits,
             State::Pending if step.attempt > 0 => Part::Holds { ready },
-            State::Polling => Part::Holds { ready: false },
+            // Between two polls it keeps its place: what is behind it begins when it has ended.
+            State::Polling => Part::Holds { ready },
             _ if step.is_held() => Part::Holds { ready: false },
             _ => Part::Away,
         };

@@ -295,3 +295,6 @@ impl Lines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

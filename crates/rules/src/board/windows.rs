@@ -48,12 +48,29 @@ pub struct Window {
     pub ready: BTreeSet<Ready>,
 }
 
-/// Which queue and action some session takes.
+/// What somebody takes.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct Wants {
+    /// Actions, each with the queue it is taken from.
+    pub pairs: HashSet<(Name, Name)>,
+    /// Actions that are taken from any queue, whoever it belongs to.
+    pub anywhere: HashSet<Name>,
+}
+
+impl Wants {
+    fn has(&self, queue: &Name, action: &Name) -> bool {
+        self.anywhere.contains(action) || self.pairs.contains(&(queue.clone(), action.clone()))
+    }
+    fn is_within(&self, other: &Wants) -> bool {
+        self.anywhere.is_subset(&other.anywhere) && self.pairs.iter().all(|(q, a)| other.has(q, a))
+    }
+}
+
 #[derive(Default, Debug)]
-pub enum Wanted {
+enum Wanted {
     #[default]
     Everything,
-    Only(HashSet<(Name, Name)>),
+    Only(Wants),
 }
 
 #[derive(Default, Debug)]
@@ -101,33 +118,38 @@ impl Windows {
         self.list.len()
     }
 
-    /// Keep only what some session takes; true when something is wanted that was not before.
-    pub fn want(&mut self, pairs: HashSet<(Name, Name)>) -> bool {
+    /// Keep only what somebody takes; true when something is wanted that was not before.
+    pub fn want(&mut self, wants: Wants) -> bool {
         let more = match &self.wanted {
             Wanted::Everything => true,
-            Wanted::Only(had) => !pairs.is_subset(had),
+            Wanted::Only(had) => !wants.is_within(had),
         };
         for window in &mut self.list {
-            if !pairs.contains(&(window.key.queue.clone(), window.key.action.clone())) {
+            if !wants.has(&window.key.queue, &window.key.action) {
                 let len = if window.key.pool.is_some() { &mut self.pooled } else { &mut self.len };
                 *len -= window.ready.len();
                 window.ready.clear();
             }
         }
-        self.wanted = Wanted::Only(pairs);
+        self.wanted = Wanted::Only(wants);
         more
     }
     pub fn is_wanted(&self, queue: &Name, action: &Name) -> bool {
         match &self.wanted {
             Wanted::Everything => true,
-            Wanted::Only(pairs) => pairs.contains(&(queue.clone(), action.clone())),
+            Wanted::Only(wants) => wants.has(queue, action),
         }
     }
+    /// Queues from which something is taken, beside those from which anybody's is.
     pub fn wanted_queues(&self) -> BTreeSet<Name> {
         match &self.wanted {
             Wanted::Everything => BTreeSet::new(),
-            Wanted::Only(pairs) => pairs.iter().map(|(queue, _)| queue.clone()).collect(),
+            Wanted::Only(wants) => wants.pairs.iter().map(|(queue, _)| queue.clone()).collect(),
         }
+    }
+    /// Something is taken whichever queue it is in.
+    pub fn wants_any_queue(&self) -> bool {
+        matches!(&self.wanted, Wanted::Only(wants) if !wants.anywhere.is_empty())
     }
 
     pub fn holds(&self, step: &Step) -> bool {
@@ -157,5 +179,46 @@ impl Windows {
             let priority = if step.priority == Priority::High { Priority::Normal } else { Priority::High };
             *len -= usize::from(window.remove(&Ready { priority, ..place }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::parse;
+
+    /// `default/mail */deliver`: pairs, and actions of any queue.
+    fn wants(text: &str) -> Wants {
+        let mut wants = Wants::default();
+        for (queue, action) in text.split(' ').filter_map(|word| word.split_once('/')) {
+            match queue {
+                "*" => drop(wants.anywhere.insert(action.into())),
+                _ => drop(wants.pairs.insert((queue.into(), action.into()))),
+            }
+        }
+        wants
+    }
+
+    #[test]
+    fn what_is_taken_from_any_queue_is_wanted_whoever_the_queue_belongs_to() {
+        let mut windows = Windows::default();
+        assert!(windows.want(wants("default/mail */deliver")), "everything was in hand before");
+        let is_wanted =
+            |windows: &Windows, queue: &str, action: &str| windows.is_wanted(&queue.into(), &action.into());
+        assert!(is_wanted(&windows, "default", "mail") && is_wanted(&windows, "another-host", "deliver"));
+        assert!(!is_wanted(&windows, "another-host", "mail"));
+        assert!(windows.wants_any_queue());
+        assert!(!windows.want(wants("default/mail default/deliver */deliver")), "it was wanted already");
+        assert!(!windows.want(wants("default/mail")), "less is wanted");
+        assert!(windows.want(wants("*/mail")), "of other queues too");
+        assert_eq!(windows.wanted_queues().len(), 0);
+    }
+
+    #[test]
+    fn what_nobody_wants_any_more_leaves_its_window() {
+        let mut board = parse("a\nb pool=card").board;
+        assert_eq!((board.windows.len(), board.windows.is_empty()), (1, false));
+        board.windows.want(wants("default/other"));
+        assert_eq!((board.windows.len(), board.windows.is_empty()), (0, true));
     }
 }

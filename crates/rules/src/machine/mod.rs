@@ -13,7 +13,7 @@ pub fn next(state: S, event: E) -> Result<S, IllegalMove> {
         (S::NotRunnable, E::Promoted) => S::Pending,
 
         (S::Pending, E::Dispatched) => S::Dispatched,
-        (S::Pending, E::Entered) => S::Running,
+        (S::Pending | S::Polling, E::Entered) => S::Running,
         (S::Pending, E::Exhausted) => S::Failed,
         (S::Pending, E::LostTooOften) => S::Stopped,
         (S::Pending | S::Dispatched, E::TimedOut) => S::TimedOut,

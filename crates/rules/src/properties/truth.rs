@@ -149,7 +149,7 @@ fn is_true(world: &World, step: &Step, reason: &Why) -> bool {
     let hot_in = |block: Option<BlockId>| steps().filter(move |s| s.block() == block && s.state.is_hot());
     match reason {
         Why::Dormant => step.is_resolver() && step.state == State::NotRunnable,
-        Why::DueLater { at, .. } => step.wake_at == Some(*at) && *at > now,
+        Why::DueLater { at, .. } | Why::PollLater { at, .. } => step.wake_at == Some(*at) && *at > now,
         Why::Predecessor { index, live } => {
             let before = hot_in(step.block()).filter(|s| s.kind == step.kind && s.index() == *index);
             *index < step.index() && before.count() == *live as usize && *live > 0

@@ -2,4 +2,5 @@
 
 mod report;
 
-pub use report::{Answer, decide};
+pub(crate) use report::unstorable;
+pub use report::{Answer, decide, is_current};

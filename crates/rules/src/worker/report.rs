@@ -22,7 +22,7 @@ pub enum Answer {
 
 /// `children` is the step's own block, when it has one: its rows decide whether the step waits.
 pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Timestamp) -> Answer {
-    if !step.is_held() || step.attempt != report.attempt || step.session != Some(report.session) {
+    if !is_current(step, report) {
         return Answer::Late;
     }
     if let Some(failure) = unstorable(&report.outcome) {
@@ -52,6 +52,12 @@ pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Times
         Outcome::End { why } => vec![noted(step, Event::Skipped, Some(Reason::Ended), why)],
         Outcome::Stop { why } => vec![noted(step, Event::Stopped, None, why)],
         Outcome::Resolved { note } => vec![noted(step, Event::Resolved, None, note)],
+        Outcome::Continue { .. } | Outcome::Abort { .. } => {
+            let message = "its job answered as a poll does, and it is not polled; let the job complete, or \
+                           write `poll` in the definition of its workflow";
+            let detail = failed(Failure { message: message.into(), trace: None });
+            vec![moved(Move { detail, ..Move::new(step.id, Event::Failed) })]
+        }
         Outcome::Fail { failure, notify } => vec![moved(Move {
             detail: Detail { was_notified: (!notify).then_some(false), ..failed(failure.clone()) },
             ..Move::new(step.id, Event::Failed)
@@ -59,8 +65,14 @@ pub fn decide(step: &Step, children: Option<&Block>, report: &Report, now: Times
     })
 }
 
+/// The attempt that reports is the one that holds the step.
+pub fn is_current(step: &Step, report: &Report) -> bool {
+    step.is_held() && step.attempt == report.attempt && step.session == Some(report.session)
+}
+
 /// An answer that cannot be kept as it is, is a failure that says so; nothing is cut off or replaced in silence.
-fn unstorable(outcome: &Outcome) -> Option<Failure> {
+pub(crate) fn unstorable(outcome: &Outcome) -> Option<Failure> {
+    let mut limit = model::limits::PAYLOAD_BYTES_MAX;
     let (what, texts) = match outcome {
         Outcome::Complete { response } | Outcome::Children { response, .. } => {
             ("response", [response.as_deref(), None, None])
@@ -73,13 +85,17 @@ fn unstorable(outcome: &Outcome) -> Option<Failure> {
         Outcome::Retry { failure: Some(failure), .. } | Outcome::Fail { failure, .. } => {
             ("error", [Some(&*failure.message), failure.trace.as_deref(), None])
         }
+        Outcome::Continue { data, .. } => {
+            limit = model::limits::POLL_DATA_BYTES_MAX;
+            ("word to the next poll", [data.as_deref(), None, None])
+        }
         Outcome::Skip { why }
         | Outcome::End { why }
         | Outcome::Stop { why }
+        | Outcome::Abort { why }
         | Outcome::Resolved { note: why } => ("note", [Some(why.as_str()), None, None]),
         Outcome::Retry { failure: None, .. } | Outcome::Throttle { .. } => return None,
     };
-    let limit = model::limits::PAYLOAD_BYTES_MAX;
     let message = texts.into_iter().flatten().find_map(|text| match text.find('\0') {
         _ if text.len() > limit => Some(format!(
             "the job's {what} is {} bytes long; {limit} are kept, store more elsewhere",

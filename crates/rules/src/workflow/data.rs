@@ -90,7 +90,7 @@ impl<'a> Data<'a> {
         let outputs = match references.whole_outputs {
             true => outputs.iter().map(|(n, text)| (key(*n), text.value())).collect(),
             false => {
-                let named = references.outputs.iter().filter_map(|key| self.plan.find(key));
+                let named = references.outputs.iter().filter_map(|key| self.plan.output(key));
                 named.filter_map(|n| Some((key(n), outputs.get(&n)?.value()))).collect()
             }
         };

@@ -5,7 +5,7 @@
 
 use model::Fault;
 use model::definition::{Branch, Definition, Work};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// When a step that is over lets the next one go on.
@@ -80,6 +80,19 @@ impl Graph {
         let on =
             |n: &u32| self.nodes[*n as usize].branch.as_ref().is_some_and(|(b, k)| *b == at && &**k == key);
         self.nodes[at as usize].after.iter().any(on)
+    }
+
+    /// All steps that come after one, on whatever way.
+    pub fn behind(&self, n: u32) -> BTreeSet<u32> {
+        let (mut behind, mut open) = (BTreeSet::new(), vec![n]);
+        while let Some(at) = open.pop() {
+            for next in &self.nodes[at as usize].after {
+                if behind.insert(*next) {
+                    open.push(*next);
+                }
+            }
+        }
+        behind
     }
 
     /// Steps that nobody follows.
@@ -327,15 +340,16 @@ pub(super) mod tests {
             match parts.next() {
                 Some("after") => def.after = Some(parts.map(Into::into).collect()),
                 Some("branch") => {
-                    let (mut branches, mut converge) = (BTreeMap::new(), None);
+                    let (mut branches, mut converge, mut otherwise) = (BTreeMap::new(), None, None);
                     for part in parts {
                         match part.split_once('=') {
                             Some(("converge", key)) => converge = Some(key.into()),
+                            Some(("otherwise", key)) => otherwise = Some(key.into()),
                             Some((key, steps)) => drop(branches.insert(key.to_string(), words(steps))),
                             None => panic!("`{part}` is not a branch"),
                         }
                     }
-                    let (kind, choose, otherwise) = (Default::default(), "input.x".into(), None);
+                    let (kind, choose) = (Default::default(), "input.x".into());
                     def.work = Work::Branch(Branch { kind, choose, branches, otherwise, converge });
                 }
                 _ => {}
@@ -404,5 +418,62 @@ pub(super) mod tests {
             show("r branch x=a\na\nb"),
             "steps[2].key: it follows the branches of `r`, which do not meet; write `converge: b` in `r`, or name what it follows with `after`\n"
         );
+    }
+
+    #[test]
+    fn what_stands_on_a_branch_waits_until_it_is_chosen() {
+        let told = show("r branch x=a,b converge=e\na\nz after\nb after z\ne");
+        assert_eq!(
+            told, "r <- \na <- r/x\nz <- \nb <- z r/x\ne <- r/- a b\n",
+            "also if it names only others"
+        );
+        assert_eq!(
+            show("r branch x=a,b converge=e\na\nb after r\ne"),
+            "r <- \na <- r/x\nb <- r/x\ne <- r/- a b\n"
+        );
+        let graph = graph("r branch x=a y= converge=e\na\ne");
+        assert_eq!((graph.has_steps(0, "x"), graph.has_steps(0, "y")), (true, false));
+        assert_eq!(graph.last().collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_branches_is_told() {
+        for (text, told) in [
+            ("a\na", "steps[1].key: `a` is the key of step 1 already; give each step its own key"),
+            (
+                "r branch x=r",
+                "steps[0].branch.branches.x[0]: a branch cannot hold the step that chooses it; remove it",
+            ),
+            (
+                "r branch x=a y=a\na",
+                "steps[0].branch.branches.y[0]: `a` is on a branch of `r` already; name each step on one branch only",
+            ),
+            (
+                "r branch x=nobody",
+                "steps[0].branch.branches.x[0]: there is no step `nobody`; name a step of this definition",
+            ),
+            (
+                "r branch x=a otherwise=z\na",
+                "steps[0].branch.otherwise: there is no branch `z`; name one of `branches`",
+            ),
+            (
+                "r branch x=a converge=c\na\nb\nc",
+                "steps[2].key: it follows the branches of `r`, which meet at `c`; write it behind `c`, or name what it follows with `after`",
+            ),
+            (
+                "r branch x=s,m converge=e\ns branch p=t\nt\nm\ne",
+                "steps[3].key: it follows the branches of `s`, which do not meet here; write `converge: m` in `s`",
+            ),
+            (
+                "r branch x=a converge=a\na",
+                "steps[0].branch.converge: `a` is on one of the branches itself; take it from `branches`, or let the branches meet elsewhere",
+            ),
+            (
+                "r branch x=a converge=z\na",
+                "steps[0].branch.converge: there is no step `z`; name a step of this definition",
+            ),
+        ] {
+            assert_eq!(show(text), format!("{told}\n"), "{text}");
+        }
     }
 }

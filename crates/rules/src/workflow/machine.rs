@@ -15,9 +15,14 @@ pub struct IllegalState {
 pub fn next(from: W, to: W) -> Result<(), IllegalState> {
     match (from, to) {
         (W::Pending, W::Running | W::Cancelled) => Ok(()),
-        (W::Running, W::Paused | W::Succeeded | W::Failed | W::Cancelled) => Ok(()),
-        (W::Paused, W::Running | W::Succeeded | W::Failed | W::Cancelled) => Ok(()),
-        (W::Failed, W::Running | W::Cancelled) => Ok(()),
+        (W::Running, W::Paused | W::Succeeded | W::Failed | W::Cancelled | W::Compensating) => Ok(()),
+        (W::Paused, W::Running | W::Succeeded | W::Failed | W::Cancelled | W::Compensating) => Ok(()),
+        (W::Failed, W::Running | W::Cancelled | W::Compensating) => Ok(()),
+        // A person asked for it in so many words.
+        (W::Succeeded, W::Running) => Ok(()),
+        // Back only to what was asked for together with the undoing.
+        (W::Compensating, W::Compensated | W::CompensationFailed | W::Running) => Ok(()),
+        (W::CompensationFailed, W::Compensating | W::Compensated) => Ok(()),
         _ => Err(IllegalState { from, to }),
     }
 }
@@ -32,6 +37,10 @@ pub fn event(from: W, to: W) -> &'static str {
         W::Succeeded => "workflow.succeeded",
         W::Failed => "workflow.failed",
         W::Cancelled => "workflow.cancelled",
+        W::Compensating if from == W::CompensationFailed => "compensation.resumed",
+        W::Compensating => "compensation.started",
+        W::Compensated => "compensation.completed",
+        W::CompensationFailed => "compensation.failed",
     }
 }
 
@@ -66,12 +75,14 @@ mod tests {
 
     #[test]
     fn what_is_over_for_good_stays_so() {
-        for from in [W::Succeeded, W::Cancelled] {
+        for from in [W::Compensated, W::Cancelled] {
             assert!(W::ALL.iter().all(|to| next(from, *to).is_err()), "{from} is left");
         }
-        let live = W::ALL.iter().filter(|state| !matches!(state, W::Succeeded | W::Cancelled));
-        for from in live {
-            assert!(next(*from, W::Cancelled).is_ok(), "{from} cannot be cancelled");
+        for to in W::ALL {
+            assert_eq!(next(W::Succeeded, *to).is_ok(), *to == W::Running, "only by force is it done again");
+        }
+        for from in [W::Pending, W::Running, W::Paused, W::Failed] {
+            assert!(next(from, W::Cancelled).is_ok(), "{from} cannot be cancelled");
         }
     }
 }

@@ -3,13 +3,16 @@
 //! Why    these are the five rules of eligibility in one place: those before it are over, a way that was taken leads to it, its
 //!        condition holds, nothing has ended the whole, and what it needs is there. What was decided, and from what, is told.
 
+pub mod compensation;
 mod data;
 mod fan_out;
 pub mod graph;
 pub mod machine;
 pub mod pause;
 mod plan;
+pub mod poll;
 pub mod progress;
+pub mod resolution;
 mod shape;
 
 pub use data::{Answers, Data, Text};
@@ -18,7 +21,9 @@ pub use plan::{Compiled, Plan};
 pub use shape::Shape;
 
 use expr::{Failure, Program};
-use model::definition::{ActionDef, BranchKind, Ending, FailurePolicy, RetryScope, SubWorkflow, Wait, Work};
+use model::definition::{
+    ActionDef, BranchKind, Ending, FailurePolicy, PollTimeout, RetryScope, SubWorkflow, Wait, Work,
+};
 use model::{DispatchMode, NewStep, Reason, State, Timestamp, WorkflowState, limits};
 use progress::{Next, Passed};
 use serde_json::Value;
@@ -82,6 +87,17 @@ fn holds(program: &Program, data: &Data) -> Result<bool, Failure> {
     program.holds(&data.show(program.references()).scope())
 }
 
+/// With more than every expression of a workflow may look at.
+fn holds_with(program: &Program, data: &Data, more: &[(&str, &Value)]) -> Result<bool, Failure> {
+    let shown = data.show(program.references());
+    let outer = shown.scope();
+    let mut scope = outer.inner();
+    for (name, value) in more {
+        scope.bind(name, value);
+    }
+    program.holds(&scope)
+}
+
 fn decided(step: u32, kind: &'static str, program: &Program, result: &Value, data: &Data) -> Decided {
     let expression = program.source().to_string();
     let inputs = program.inputs(&data.show(program.references()).scope());
@@ -107,6 +123,7 @@ fn work(plan: &Plan, n: u32, data: &Data, now: Timestamp, told: &mut Vec<Decided
     }
     match &def.work {
         Work::Action(action) => run(plan, n, action, data),
+        Work::Poll(poll) => run(plan, n, &poll.run, data),
         Work::Wait(Wait::For(duration)) => Ok(Todo::WaitUntil(now + *duration)),
         Work::Wait(Wait::Until(_)) => {
             let until = compiled.until.as_ref().map(|until| evaluate(until, data)).transpose()?;
@@ -293,6 +310,10 @@ fn passed(plan: &Plan, n: u32, data: &Data) -> Passed {
 fn failed(def: &model::definition::StepDef, end: End) -> Then {
     let why = end.error.map(|error| format!(": {error}")).unwrap_or_default();
     let message = format!("step `{}` is {}{why}", def.key, end.state);
+    let pauses = def.work.poll().is_some_and(|poll| poll.on_timeout == PollTimeout::Pause);
+    if pauses && end.reason == Some(Reason::PollTimedOut) {
+        return Then::Pause(message);
+    }
     match def.on_failure {
         FailurePolicy::FailWorkflow => Then::Fail(message),
         FailurePolicy::PauseWorkflow => Then::Pause(message),

@@ -10,7 +10,7 @@ mod sound;
 pub use sound::faults;
 
 use super::{Data, Plan};
-use model::definition::{OnTimeout, PauseDef};
+use model::definition::{PauseDef, PauseTimeout};
 use model::{Pause, PauseState, Timestamp, TriggerAnswer, limits};
 use serde_json::Value;
 
@@ -62,12 +62,12 @@ pub fn on_due(def: &PauseDef, pause: &Pause, now: Timestamp) -> Due {
     // From now, not from when it was due: whoever was away for a week is reminded once.
     let again = now + timeout(def);
     match def.on_timeout {
-        OnTimeout::Remind if pause.reminders < def.reminders.unwrap_or(limits::REMINDERS_DEFAULT) => {
+        PauseTimeout::Remind if pause.reminders < def.reminders.unwrap_or(limits::REMINDERS_DEFAULT) => {
             Due::Remind(again)
         }
-        OnTimeout::Extend if pause.reminders == 0 => Due::Extend(again),
-        OnTimeout::AutoApprove => Due::AutoApprove(def.default.clone().unwrap_or_default()),
-        OnTimeout::Fail | OnTimeout::Remind | OnTimeout::Extend => Due::Fail,
+        PauseTimeout::Extend if pause.reminders == 0 => Due::Extend(again),
+        PauseTimeout::AutoApprove => Due::AutoApprove(def.default.clone().unwrap_or_default()),
+        PauseTimeout::Fail | PauseTimeout::Remind | PauseTimeout::Extend => Due::Fail,
     }
 }
 

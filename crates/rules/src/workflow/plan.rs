@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use super::shape::Shape;
 use expr::{Program, References, Template};
-use model::definition::{Definition, Expression, PauseDef, StepDef, Wait, Work};
+use model::definition::{ActionDef, Definition, Expression, PauseDef, StepDef, Wait, Work};
 use model::{DispatchMode, Fault, Name, Pinned};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -16,6 +16,7 @@ pub struct Compiled {
     pub choose: Option<Program>,
     pub items: Option<Program>,
     pub until: Option<Program>,
+    pub abort: Option<Program>,
     pub message_group: Option<Program>,
     /// What a worker is given, or the workflow that it starts.
     pub arguments: Option<Template>,
@@ -39,6 +40,8 @@ pub struct Plan {
     pub concurrency: Option<Program>,
     /// Steps whose answers are needed later.
     read: Vec<bool>,
+    /// The steps that undo others, in the order of those; none at all if nothing can be undone.
+    undo: Vec<StepDef>,
     names: Vec<Name>,
     by_key: HashMap<String, u32>,
 }
@@ -88,6 +91,11 @@ impl Compiler {
             })
             .ok()
     }
+    fn action(&mut self, into: &mut Compiled, action: &ActionDef, arguments: &str, message_group: String) {
+        into.arguments = action.arguments.as_ref().and_then(|value| self.template(arguments, value));
+        into.message_group =
+            action.message_group.as_ref().and_then(|group| self.program(message_group, group));
+    }
     fn step(&mut self, n: usize, def: &StepDef) -> Compiled {
         let at = |field: &str| format!("steps[{n}].{field}");
         let mut compiled = Compiled {
@@ -109,11 +117,14 @@ impl Compiler {
         };
         match &def.work {
             Work::Action(action) => {
-                compiled.arguments =
-                    action.arguments.as_ref().and_then(|value| self.template(&at("arguments"), value));
+                self.action(&mut compiled, action, &at("arguments"), at("message_group"));
                 compiled.items = action.each.as_ref().and_then(|each| self.program(at("each"), &each.items));
-                compiled.message_group =
-                    action.message_group.as_ref().and_then(|group| self.program(at("message_group"), group));
+            }
+            Work::Poll(poll) => {
+                self.action(&mut compiled, &poll.run, &at("poll.arguments"), at("message_group"));
+                compiled.until = poll.until.as_ref().and_then(|until| self.program(at("poll.until"), until));
+                compiled.abort =
+                    poll.abort_when.as_ref().and_then(|abort| self.program(at("poll.abort_when"), abort));
             }
             Work::Wait(Wait::Until(until)) => compiled.until = self.program(at("wait.until"), until),
             Work::Wait(Wait::For(_)) => {}
@@ -124,13 +135,49 @@ impl Compiler {
         }
         compiled
     }
+    /// What undoes a step.
+    fn undo(&mut self, n: usize, def: &StepDef) -> Compiled {
+        let at = |field: &str| format!("steps[{n}].compensation.{field}");
+        let Work::Action(action) = &def.work else { return Compiled::default() };
+        Compiled {
+            arguments: action.arguments.as_ref().and_then(|value| self.template(&at("arguments"), value)),
+            message_group: action.message_group.as_ref().and_then(|g| self.program(at("message_group"), g)),
+            ..Compiled::default()
+        }
+    }
+}
+
+/// The steps that undo others. One that is never undone has an empty one, so that both have the same place.
+fn undo_of(definition: &Definition) -> Vec<StepDef> {
+    if definition.steps.iter().all(|def| def.compensation.is_none()) {
+        return Vec::new();
+    }
+    let undo = |def: &StepDef| StepDef {
+        key: format!("{}:compensation", def.key),
+        work: Work::Action(def.compensation.as_ref().map(|undo| undo.run.clone()).unwrap_or_default()),
+        ..StepDef::default()
+    };
+    definition.steps.iter().map(undo).collect()
+}
+
+/// The number of each output. Behind the steps, and those that undo them, comes what is sent to the triggers.
+fn outputs_of(definition: &Definition) -> HashMap<String, u32> {
+    let numbered = || definition.steps.iter().enumerate();
+    let sent = |(n, def): (usize, &StepDef)| {
+        let trigger = def.pause_after.as_ref()?.trigger.clone()?;
+        Some((trigger, (2 * definition.steps.len() + n) as u32))
+    };
+    let steps = numbered().map(|(n, def)| (def.key.clone(), n as u32));
+    steps.chain(numbered().filter_map(sent)).collect()
 }
 
 impl Plan {
     pub fn compile(definition: Definition, pinned: Arc<Pinned>) -> Result<Plan, Vec<Fault>> {
         let mut compiler = Compiler { faults: Vec::new(), read: Vec::new() };
-        let steps: Vec<Compiled> =
+        let mut steps: Vec<Compiled> =
             definition.steps.iter().enumerate().map(|(n, def)| compiler.step(n, def)).collect();
+        let undo = undo_of(&definition);
+        steps.extend(undo.iter().enumerate().map(|(n, def)| compiler.undo(n, def)));
         let input = compiler.shape("input.schema".into(), definition.input.as_ref());
         let concurrency = definition
             .concurrency
@@ -147,17 +194,12 @@ impl Plan {
         if !compiler.faults.is_empty() {
             return Err(compiler.faults);
         }
-        let names = definition.steps.iter().map(|def| def.key.as_str().into()).collect();
-        let numbered = || definition.steps.iter().enumerate();
-        let mut by_key: HashMap<String, u32> =
-            numbered().map(|(n, def)| (def.key.clone(), n as u32)).collect();
-        let sent = |(n, def): (usize, &StepDef)| {
-            let trigger = def.pause_after.as_ref()?.trigger.clone()?;
-            Some((trigger, (steps.len() + n) as u32))
-        };
-        by_key.extend(numbered().filter_map(sent));
+        let names = definition.steps.iter().chain(&undo).map(|def| def.key.as_str().into()).collect();
+        let by_key = outputs_of(&definition);
         let whole = compiler.read.iter().any(|read| read.whole_outputs);
-        let mut read = vec![whole; 2 * steps.len()];
+        let mut read = vec![whole; definition.steps.len()];
+        read.resize(2 * definition.steps.len(), false);
+        read.resize(3 * definition.steps.len(), whole);
         for key in compiler.read.iter().flat_map(|read| &read.outputs) {
             by_key.get(key.as_str()).into_iter().for_each(|n| read[*n as usize] = true);
         }
@@ -167,25 +209,39 @@ impl Plan {
         for (n, def) in definition.steps.iter().enumerate() {
             read[n] |= matches!(def.work, Work::Branch(_));
         }
-        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, names, by_key })
+        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, undo, names, by_key })
     }
 
+    /// A step as it is written, or one that undoes another.
     pub fn def(&self, n: u32) -> &StepDef {
-        &self.definition.steps[n as usize]
+        let steps = &self.definition.steps;
+        steps.get(n as usize).unwrap_or_else(|| &self.undo[n as usize - steps.len()])
+    }
+    /// The number of the step that undoes another.
+    pub fn undo_of(&self, n: u32) -> u32 {
+        self.definition.steps.len() as u32 + n
+    }
+    /// What it undoes, if it undoes a step.
+    pub fn undoes(&self, n: u32) -> Option<u32> {
+        n.checked_sub(self.definition.steps.len() as u32)
     }
     /// The key of a step.
     pub fn name(&self, n: u32) -> Name {
         self.names[n as usize].clone()
     }
-    /// The number of an output: of a step, or of what was sent to a trigger.
+    /// The number of a step.
     pub fn find(&self, key: &str) -> Option<u32> {
+        self.output(key).filter(|n| (*n as usize) < self.definition.steps.len())
+    }
+    /// The number of an output: of a step, or of what was sent to a trigger.
+    pub fn output(&self, key: &str) -> Option<u32> {
         self.by_key.get(key).copied()
     }
     /// The key of an output.
     pub fn output_key(&self, n: u32) -> &str {
-        match (n as usize).checked_sub(self.steps.len()) {
+        match n.checked_sub(self.payload_of(0)) {
             None => &self.def(n).key,
-            Some(of) => self.trigger_of(of as u32).unwrap_or_default(),
+            Some(of) => self.trigger_of(of).unwrap_or_default(),
         }
     }
     pub fn pause(&self, n: u32) -> Option<&PauseDef> {
@@ -196,11 +252,11 @@ impl Plan {
     }
     /// The number of the output that is sent to the trigger behind a step.
     pub fn payload_of(&self, n: u32) -> u32 {
-        self.steps.len() as u32 + n
+        2 * self.definition.steps.len() as u32 + n
     }
     /// The step behind which a trigger is waited for.
     pub fn awaits(&self, trigger: &str) -> Option<u32> {
-        let n = self.find(trigger)?.checked_sub(self.steps.len() as u32)?;
+        let n = self.output(trigger)?.checked_sub(self.payload_of(0))?;
         (self.trigger_of(n) == Some(trigger)).then_some(n)
     }
     pub fn has_pauses(&self) -> bool {
@@ -208,13 +264,14 @@ impl Plan {
     }
     /// It is done in the order of a message group.
     pub fn is_in_line(&self, n: u32) -> bool {
-        match &self.def(n).work {
-            Work::Action(action) => action.mode.is_some_and(|mode| mode != DispatchMode::Immediate),
-            _ => false,
-        }
+        let action = self.def(n).work.action();
+        action.is_some_and(|action| action.mode.is_some_and(|mode| mode != DispatchMode::Immediate))
     }
     /// Its answer is needed later.
     pub fn reads(&self, n: u32) -> bool {
         self.read[n as usize]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //!        over yet; whoever ends counts down those behind it.
 
 use super::graph::{Edge, Graph, Over};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How a step is over.
@@ -109,6 +110,20 @@ impl Progress {
             place.standing = Standing::Ahead;
             self.begun -= 1;
         }
+    }
+    /// As if these steps had not been done; all others stay as they are.
+    pub fn without(&self, graph: &Graph, gone: &BTreeSet<u32>) -> Progress {
+        let (mut again, _) = Progress::start(graph);
+        for (n, place) in self.places.iter().enumerate() {
+            let n = n as u32;
+            match &place.standing {
+                _ if gone.contains(&n) => {}
+                Standing::Ahead => {}
+                Standing::Begun => again.begin(n),
+                Standing::Over(passed) => drop(again.pass(graph, n, passed.clone())),
+            }
+        }
+        again
     }
     /// A step is over: those whose turn has come. What is over stays so.
     pub fn pass(&mut self, graph: &Graph, step: u32, passed: Passed) -> Vec<Next> {

@@ -87,7 +87,8 @@ impl Caller {
         let mut faults = Vec::new();
         for (i, step) in definition.steps.iter().enumerate() {
             match &step.work {
-                Work::Action(action) => {
+                Work::Action(_) | Work::Poll(_) => {
+                    let Some(action) = step.work.action() else { continue };
                     let runs = NewStep { queue: action.queue.clone(), ..NewStep::default() };
                     outside(key, known, &runs, format!("steps[{i}]"), &mut faults);
                 }

@@ -5,7 +5,7 @@ use model::definition::Definition;
 use model::{Pinned, State, WorkflowState, limits};
 use std::collections::BTreeSet;
 use store::workflows::Definition as Stored;
-use store::{Browse, DefinitionLine, Result, StoreError, WorkflowFilter};
+use store::{Browse, DefinitionKey, DefinitionLine, Result, StoreError, WorkflowFilter};
 
 /// Versions and, of each, workflows that are compared with a new version.
 const LIVE_VERSIONS_MAX: usize = 20;
@@ -17,18 +17,26 @@ const BREAKS_MAX: usize = 50;
 pub fn definitions(
     browse: &Browse,
     workflow: Option<&str>,
-    after: Option<&str>,
+    after: Option<&DefinitionKey>,
     limit: usize,
 ) -> Result<wire::DefinitionPage> {
-    let lines = browse.definitions(workflow, limits::PAGE_ROWS_MAX)?;
-    let from =
-        after.and_then(|after| lines.iter().position(|line| cursor(line) == after)).map_or(0, |n| n + 1);
-    let shown = &lines[from..lines.len().min(from + limit)];
-    let more = from + shown.len() < lines.len();
+    // One row more than wanted tells whether there is a next page.
+    let mut lines = browse.definitions(workflow, after, limit + 1)?;
+    let more = lines.len() > limit;
+    lines.truncate(limit);
     Ok(wire::DefinitionPage {
-        definitions: shown.iter().map(convert::definition_view).collect(),
-        next: shown.last().filter(|_| more).map(cursor),
+        definitions: lines.iter().map(convert::definition_view).collect(),
+        next: lines.last().filter(|_| more).map(cursor),
     })
+}
+
+/// What a page says comes next; none if it is nothing that a page says.
+pub fn definition_cursor(text: &str) -> Option<DefinitionKey> {
+    let (key, version) = text.split_once(' ')?;
+    let numbers: Option<Vec<u64>> = version.split('.').map(|part| part.parse().ok()).collect();
+    let fits = |n: &u64| i64::try_from(*n).is_ok();
+    let version = numbers.filter(|all| all.iter().all(fits))?.try_into().ok()?;
+    Some(DefinitionKey { key: key.into(), version }).filter(|at| !at.key.contains('\0'))
 }
 
 fn cursor(line: &DefinitionLine) -> String {
@@ -42,10 +50,9 @@ pub fn definition(
     version: Option<&str>,
 ) -> Result<Option<(wire::DefinitionView, Definition)>> {
     let Some(stored) = browse.definition(key, version)? else { return Ok(None) };
-    let lines = browse.definitions(Some(key), limits::PAGE_ROWS_MAX)?;
-    let line = lines.iter().find(|line| *line.version == *stored.pinned.version);
+    let line = browse.definition_line(key, &stored.pinned.version)?;
     let missing = || corrupt(format!("{key} {} is not listed", stored.pinned.version));
-    let view = line.map(convert::definition_view).ok_or_else(missing)?;
+    let view = line.as_ref().map(convert::definition_view).ok_or_else(missing)?;
     Ok(Some((view, read(&stored)?)))
 }
 
@@ -82,8 +89,8 @@ pub struct Standing {
 }
 
 pub fn standing(browse: &Browse, new: &Definition) -> Result<Standing> {
-    let lines = browse.definitions(Some(&new.workflow), limits::PAGE_ROWS_MAX)?;
-    let recorded = lines.iter().find(|line| line.version == new.version).map(|line| line.hash.clone());
+    let lines = browse.definitions(Some(&new.workflow), None, limits::PAGE_ROWS_MAX)?;
+    let recorded = browse.definition_line(&new.workflow, &new.version)?.map(|line| line.hash);
     let before = lines.iter().find(|line| parts(&line.version) < parts(&new.version));
     let changes = match before {
         Some(line) if recorded.is_none() => {

@@ -8,6 +8,9 @@ use model::{Timestamp, Workflow, WorkflowId, WorkflowState};
 use std::collections::{BTreeMap, HashMap};
 use store::{Browse, Circumstances, Result, StepRow, WorkflowFilter};
 
+/// Polls that are shown beside a step; the step itself shows all that are on record.
+const POLLS_SHOWN: usize = 5;
+
 /// Steps of which it is asked why they do not move; of more than a few nobody reads it.
 const ASKED_MAX: usize = 50;
 
@@ -48,7 +51,7 @@ pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
         (known.secrets(browse, &workflow)?, known.definition(browse, &workflow.definition)?);
     let runs = runs(browse.workflow_steps(id)?);
     let branches = branches(&definition);
-    let mut looking = Looking { browse, secrets: &secrets, now, around: None, asked: 0, bytes: 0 };
+    let mut looking = Looking { browse, secrets: &secrets, now, around: None, asked: 0, polled: 0, bytes: 0 };
     let mut steps = Vec::with_capacity(definition.steps.len());
     for (n, def) in definition.steps.iter().enumerate() {
         let branch = branches.get(def.key.as_str()).map(ToString::to_string);
@@ -65,7 +68,15 @@ pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
         workflow: view(&workflow, &secrets),
         pauses: super::pauses::of_workflow(browse, &workflow)?,
         steps,
+        resolutions: browse.resolution_decisions(id)?.iter().map(convert::resolution_view).collect(),
+        compensations: browse.compensation_runs(id)?.iter().map(|run| compensation(run, &secrets)).collect(),
     }))
+}
+
+fn compensation(run: &model::CompensationRun, secrets: &Secrets) -> wire::CompensationView {
+    let mut view = convert::compensation_view(run);
+    view.error = view.error.map(|text| secrets.hide_text(text));
+    view
 }
 
 /// The runs of each step of the definition, the last one last.
@@ -115,6 +126,7 @@ pub(super) fn kind(def: &StepDef) -> (&'static str, Option<&str>) {
     match &def.work {
         Work::Action(action) if action.each.is_some() => ("fan_out", Some(&action.action)),
         Work::Action(action) => ("action", Some(&action.action)),
+        Work::Poll(poll) => ("poll", Some(&poll.run.action)),
         Work::Wait(_) => ("wait", None),
         Work::Branch(_) => ("branch", None),
         Work::Workflow(_) => ("workflow", None),
@@ -128,6 +140,7 @@ struct Looking<'a> {
     /// Read when the first step is asked about.
     around: Option<Circumstances>,
     asked: usize,
+    polled: usize,
     /// Of answers that are shown.
     bytes: usize,
 }
@@ -150,8 +163,9 @@ impl Looking<'_> {
             reason: step.reason.map(|reason| reason.to_string()),
             run: step.in_workflow.map_or(1, |part| part.run),
             attempt: (kind == "action" && step.attempt > 0).then_some(step.attempt),
+            polls: if kind == "poll" { self.polls(row)? } else { None },
             step_id: Some(step.id.to_string()),
-            started_at: step.started_at.map(convert::instant),
+            started_at: began(step).map(convert::instant),
             completed_at: step.completed_at.map(convert::instant),
             error: detail.error_message.clone().map(|text| self.secrets.hide_text(text)),
             output: self.output(row),
@@ -163,6 +177,22 @@ impl Looking<'_> {
         self.beneath(row, view)
     }
 
+    /// How far its polls are, or those of the one that stands in a line for it.
+    fn polls(&mut self, row: &StepRow) -> Result<Option<wire::PollsView>> {
+        let in_line = match row.step.child_block {
+            Some(block) => self.browse.items(block, None, 1)?.pop(),
+            None => None,
+        };
+        let step = in_line.as_ref().map_or(&row.step, |row| &row.step);
+        self.polled += 1;
+        // Of more than a few nobody reads it.
+        let mut last = if self.polled > ASKED_MAX { Vec::new() } else { self.browse.polls(step.id)? };
+        last.drain(..last.len().saturating_sub(POLLS_SHOWN));
+        let mut view = convert::polls_view(step, &last);
+        view.iter_mut().for_each(|polls| self.secrets.hide_polls(polls));
+        Ok(view)
+    }
+
     /// Its items, or the workflow that it started.
     fn beneath(&self, row: &StepRow, view: wire::WorkflowStepView) -> Result<wire::WorkflowStepView> {
         let block = row.step.child_block.map(|block| self.browse.block(block)).transpose()?.flatten();
@@ -170,7 +200,8 @@ impl Looking<'_> {
             "workflow" => self.browse.workflow_below(row.step.id)?.map(|id| id.to_string()),
             _ => None,
         };
-        Ok(wire::WorkflowStepView { items: block.as_ref().map(convert::item_counts), below, ..view })
+        let items = block.as_ref().filter(|_| view.kind != "poll").map(convert::item_counts);
+        Ok(wire::WorkflowStepView { items, below, ..view })
     }
 
     fn output(&mut self, row: &StepRow) -> Option<Box<serde_json::value::RawValue>> {
@@ -200,4 +231,9 @@ fn earlier_run(row: &StepRow) -> wire::EarlierRun {
         step_id: row.step.id.to_string(),
         state: row.step.state.to_string(),
     }
+}
+
+/// A step that is polled began with its first poll, not with its last.
+fn began(step: &model::Step) -> Option<Timestamp> {
+    step.polled.as_ref().map(|polled| polled.started_at).or(step.started_at)
 }

@@ -89,9 +89,14 @@ pub async fn list(
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::DefinitionPage>, ApiError> {
     let limit = page_size(wanted.limit)?;
-    let page = app.read(move |browse| {
-        answers::definitions(browse, wanted.workflow.as_deref(), wanted.after.as_deref(), limit)
-    });
+    let strange = |text: &str| format!("after: `{text}` is no place in this list; send what `next` said");
+    let after = wanted
+        .after
+        .as_deref()
+        .map(|text| answers::definition_cursor(text).ok_or_else(|| ApiError::BadRequest(strange(text))));
+    let after = after.transpose()?;
+    let page = app
+        .read(move |browse| answers::definitions(browse, wanted.workflow.as_deref(), after.as_ref(), limit));
     page.await.map(Json)
 }
 

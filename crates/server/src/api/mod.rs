@@ -15,10 +15,12 @@ mod keys;
 mod message_groups;
 mod nodes;
 mod operate;
+mod polls;
 mod pools;
 mod retention;
 mod router;
 mod steps;
+mod subscriptions;
 mod ticks;
 mod triggers;
 mod worker;
@@ -63,8 +65,18 @@ pub fn routes() -> Routes {
         .at("/v1/workflows/{id}/triggers/{key}/token", [post(Operate, triggers::token)])
         .at("/trigger/{workflow_id}/{trigger_key}", [post(Access::Token, triggers::receive)])
         .at("/v1/pauses", [get(View, triggers::pauses)])
+        .at("/v1/workflows/{id}/resolve", [post(Operate, workflows::resolve)])
         .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate)])
+        .at("/v1/polls", [get(View, polls::list)])
+        .at("/v1/polls/recover", [post(Operate, polls::recover)])
         .at("/v1/events", [get(View, events::listen)])
+        .at("/v1/subscriptions", [get(View, subscriptions::list), post(Administer, subscriptions::create)])
+        .at(
+            "/v1/subscriptions/{id}",
+            [get(View, subscriptions::show), post(Administer, subscriptions::change)],
+        )
+        .at("/v1/subscriptions/{id}/remove", [post(Administer, subscriptions::remove)])
+        .at("/v1/subscriptions/{id}/test", [post(Operate, subscriptions::test)])
         .at("/v1/groups", [get(View, groups::list)])
         .at("/v1/breaker", [get(View, breaker::show), post(Operate, breaker::switch)])
         .at("/v1/pools", [get(View, pools::list), post(Operate, pools::set)])

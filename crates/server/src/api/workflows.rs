@@ -110,9 +110,27 @@ fn forced(force: bool, payload: Option<serde_json::Value>) -> Result<Option<Forc
     }
 }
 
+/// What a person decides about one that failed, and what that means.
+pub async fn resolve(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ThisWorkflow(workflow): ThisWorkflow,
+    (headers, Params(How { dry_run })): (HeaderMap, Params<How>),
+    Posted(body): Posted<wire::ResolveBody>,
+) -> Result<Json<wire::WorkflowOperatedView>, ApiError> {
+    let decision =
+        convert::decision(&body).map_err(|fault| ApiError::fault(&fault.field, fault.problem, fault.fix))?;
+    let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
+    let (by, expected) = (caller.signed(body.by)?, expected(&headers)?);
+    let (verb, dry_run) = (WorkflowVerb::Resolve(decision), dry_run || body.dry_run);
+    let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force: None };
+    let done = app.site.engine.operate_workflow(operation).await?;
+    Ok(Json(convert::workflow_operated_view(&done, dry_run)))
+}
+
 fn which(word: &str) -> Result<WorkflowVerb, ApiError> {
-    WorkflowVerb::ALL.into_iter().find(|verb| verb.word() == word).ok_or_else(|| {
-        let known: Vec<&str> = WorkflowVerb::ALL.iter().map(|verb| verb.word()).collect();
+    WorkflowVerb::plain().into_iter().find(|verb| verb.word() == word).ok_or_else(|| {
+        let known: Vec<&str> = WorkflowVerb::plain().iter().map(WorkflowVerb::word).collect();
         let known = known.join(", ");
         ApiError::NotFound(format!("`{word}` cannot be done to a workflow; these can: {known}"))
     })

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use std::str::FromStr;
 use std::time::Duration;
 use wire::{
-    ClaimView, DeliveryItem, ForWorkflowView, Held, LookView, PreviousView, ProgressItem, ReportItem,
+    ClaimView, DeliveryItem, ForWorkflowView, Held, LookView, PollClaimView, PreviousView, ProgressItem,
+    ReportItem,
 };
 
 pub fn claim_view(claim: Claim) -> ClaimView {
@@ -30,6 +31,9 @@ pub fn claim_view(claim: Claim) -> ClaimView {
             .map(|look| LookView { at: look.at.to_string(), response: look.response.as_deref().map(raw) }),
         message_group: claim.message_group.map(|group| group.to_string()),
         workflow: claim.workflow.as_deref().map(for_workflow),
+        poll: claim
+            .poll
+            .map(|poll| PollClaimView { number: poll.number, previous: poll.previous.as_deref().map(raw) }),
     }
 }
 
@@ -120,9 +124,12 @@ fn outcome(item: ReportItem) -> Result<Outcome, String> {
             let at = item.at.as_deref().ok_or("`look_again` needs `at`: `verify N` or `confirm`")?;
             Outcome::LookAgain { at: word::<LookAt>("at", at)?, response, after, failure }
         }
+        "continue" => Outcome::Continue { data: response, after },
+        "abort" => Outcome::Abort { why: why() },
         other => {
             return Err(format!(
-                "`{other}` is not an outcome; write complete, retry, throttle, skip, stop, end, fail, resolved or look_again"
+                "`{other}` is not an outcome; write complete, retry, throttle, skip, stop, end, fail, resolved or look_again, and \
+                 of a poll also continue or abort"
             ));
         }
     })

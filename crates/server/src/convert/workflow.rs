@@ -7,6 +7,7 @@ use model::{Block, BranchDecision, Workflow};
 use store::{DefinitionLine, EventLine};
 
 pub fn workflow_view(workflow: &Workflow) -> wire::WorkflowView {
+    let after = workflow.aftermath.as_deref();
     wire::WorkflowView {
         id: workflow.id.to_string(),
         workflow: workflow.definition.key.to_string(),
@@ -21,6 +22,10 @@ pub fn workflow_view(workflow: &Workflow) -> wire::WorkflowView {
         started_at: maybe(workflow.started_at),
         completed_at: maybe(workflow.completed_at),
         expected_at: maybe(workflow.expected_at),
+        auto_retry_at: maybe(after.and_then(|after| after.auto_retry_at)),
+        resolved_at: maybe(after.and_then(|after| after.resolved_at)),
+        cancel_requested_at: maybe(after.and_then(|after| after.cancel_requested_at)),
+        has_skips: after.is_some_and(|after| after.has_skips),
         revision: workflow.version,
     }
 }
@@ -41,6 +46,7 @@ pub fn workflow_operated_view(done: &WorkflowOperated, dry_run: bool) -> wire::W
         to: done.to.to_string(),
         revision: done.version,
         dry_run,
+        effects: done.effects.clone(),
     }
 }
 

@@ -6,6 +6,7 @@ mod assets;
 mod layout;
 mod message_group;
 mod message_groups;
+mod polls;
 mod sign_in;
 mod step;
 mod step_dispatcher;

@@ -48,6 +48,7 @@ pub fn render(shown: &StepShow) -> Markup {
         @if let Some(note) = &step.note { section { h2 { "Note" } p { (note) } } }
         section { h2 { "Facts" } (facts(step)) }
         @if let Some(children) = &shown.children { (family(children)) }
+        @if let Some(polls) = &shown.polls { (super::polls::section(polls)) }
         section { h2 { "Arguments" } pre { (step.arguments.get()) } }
         @if let Some(response) = &step.response { section { h2 { "Response" } pre { (response.get()) } } }
         @if !shown.attempts.is_empty() { (attempts(&shown.attempts)) }

@@ -13,7 +13,7 @@ use crate::words::{clock, span};
 use axum::extract::State;
 use engine::WorkflowVerb;
 use maud::{Markup, PreEscaped, html};
-use model::{Right, WorkflowState};
+use model::{Decision, Right, WorkflowState};
 use std::sync::Arc;
 use wire::{DecisionView, PauseView, WorkflowEventView, WorkflowShow, WorkflowView};
 
@@ -63,12 +63,22 @@ pub async fn page(
 /// What would not be refused as things stand; the node decides.
 fn possible(workflow: &WorkflowView) -> Vec<WorkflowVerb> {
     let Ok(state) = workflow.state.parse::<WorkflowState>() else { return Vec::new() };
+    if workflow.resolved_at.is_some() {
+        return Vec::new();
+    }
+    let (fails, stuck) = (state == WorkflowState::Failed, state == WorkflowState::CompensationFailed);
+    let undoes = stuck || state == WorkflowState::Compensating;
     let is_possible = |verb: &WorkflowVerb| match verb {
         WorkflowVerb::Pause => state == WorkflowState::Running || is_awaiting(workflow),
         WorkflowVerb::Resume => state == WorkflowState::Paused,
-        WorkflowVerb::Cancel => !matches!(state, WorkflowState::Succeeded | WorkflowState::Cancelled),
+        WorkflowVerb::Cancel => fails || !state.is_over() && !undoes,
+        WorkflowVerb::Resolve(Decision::Retry | Decision::Compensate { .. } | Decision::MarkResolved) => {
+            fails
+        }
+        WorkflowVerb::Resolve(Decision::RetryCompensation | Decision::SkipCompensation { .. }) => stuck,
+        WorkflowVerb::Resolve(Decision::RetryFromStep { .. } | Decision::Cancel { .. }) => false,
     };
-    WorkflowVerb::ALL.into_iter().filter(is_possible).collect()
+    WorkflowVerb::plain().into_iter().filter(is_possible).collect()
 }
 
 /// It waits for triggers, and nobody holds it.
@@ -89,6 +99,7 @@ fn render(page: &Page) -> Markup {
             div.graph data-live="graph" tabindex="0" { (PreEscaped(&page.picture)) }
         }
         section aria-label="Steps" { h2 { "Steps" } div data-live="steps" { (table(&shown.steps)) } }
+        (undone(shown))
         section aria-label="Payloads" data-live="payloads" { (payloads(shown)) }
         section aria-label="Timeline" data-live="timeline" { (timeline(page)) }
         p { a href="/workflows" { "All workflows" } }
@@ -98,7 +109,7 @@ fn render(page: &Page) -> Markup {
 fn head(shown: &WorkflowShow) -> Markup {
     let workflow = &shown.workflow;
     // Nothing of it will change any more.
-    let is_over = possible(workflow).is_empty();
+    let is_over = possible(workflow).is_empty() && workflow.state != WorkflowState::Compensating.word();
     html! {
         h1 data-over[is_over] { (workflow.workflow) " " span.state.(tone(&workflow.state)) { (workflow.state) } }
         p.aside.mono { (workflow.id) }
@@ -137,11 +148,12 @@ fn facts(shown: &WorkflowShow) -> Markup {
 }
 
 /// What a verb is called and does; one that cannot be taken back is told before it is done.
-fn about(verb: WorkflowVerb, workflow: &WorkflowView) -> (&'static str, &'static str, bool) {
+fn about(verb: &WorkflowVerb, workflow: &WorkflowView) -> (&'static str, &'static str, bool) {
     match verb {
         WorkflowVerb::Resume if is_awaiting(workflow) => {
             ("Go on without", "Go on as if somebody had sent nothing to what it waits for.", true)
         }
+        WorkflowVerb::Resolve(decision) => about_decision(decision),
         WorkflowVerb::Pause => {
             ("Pause", "Start nothing of it until it is resumed; what runs goes on.", false)
         }
@@ -173,8 +185,26 @@ fn pauses(shown: &WorkflowShow) -> Markup {
     }
 }
 
+fn about_decision(decision: &Decision) -> (&'static str, &'static str, bool) {
+    match decision {
+        Decision::Retry => ("Retry", "Do again what failed; what succeeded stays as it is.", false),
+        Decision::Compensate { .. } => {
+            ("Compensate", "Undo what was done, the last first, and end it.", true)
+        }
+        Decision::MarkResolved => ("Mark as resolved", "Leave it as it is; nobody is asked any more.", true),
+        Decision::RetryCompensation => {
+            ("Try to undo again", "What could not be undone is tried once more.", false)
+        }
+        Decision::SkipCompensation { .. } => {
+            ("Skip", "Leave what could not be undone, and undo the rest.", true)
+        }
+        Decision::RetryFromStep { .. } => ("Retry from a step", "Do a step and all behind it again.", true),
+        Decision::Cancel { .. } => ("Cancel", "End it, with everything of it that is not over.", true),
+    }
+}
+
 fn verbs(workflow: &WorkflowView, doable: &[WorkflowVerb]) -> Markup {
-    let forces = |verb: WorkflowVerb| verb == WorkflowVerb::Resume && is_awaiting(workflow);
+    let forces = |verb: &WorkflowVerb| *verb == WorkflowVerb::Resume && is_awaiting(workflow);
     html! {
         section #verbs aria-label="What can be done" data-at={ "/v1/workflows/" (workflow.id) } hidden[doable.is_empty()] {
             h2 { "What can be done" }
@@ -187,8 +217,8 @@ fn verbs(workflow: &WorkflowView, doable: &[WorkflowVerb]) -> Markup {
                 @if !doable.is_empty() {
                     ul.rows.verbs {
                         @for verb in doable {
-                            @let (title, does, asks) = about(*verb, workflow);
-                            li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-force[forces(*verb)] { (title) } span.aside { (does) } }
+                            @let (title, does, asks) = about(verb, workflow);
+                            li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-force[forces(verb)] { (title) } span.aside { (does) } }
                         }
                     }
                 }
@@ -199,6 +229,43 @@ fn verbs(workflow: &WorkflowView, doable: &[WorkflowVerb]) -> Markup {
                 button #leave .button type="button" { "Leave it as it is" }
             }
             p #told .notice.lost role="alert" hidden {}
+        }
+    }
+}
+
+/// What was decided about it, and what is undone.
+fn undone(shown: &WorkflowShow) -> Markup {
+    html! {
+        section aria-label="Undone" data-live="undone" {
+            @if !shown.compensations.is_empty() {
+                h2 { "Undone" }
+                ul.rows {
+                    @for run in &shown.compensations {
+                        li {
+                            span.state.(tone(&run.state)) { (run.state) } " "
+                            @match &run.step_id {
+                                Some(id) => { a href={ "/step-dispatcher/steps/" (id) } { (run.step_key) } }
+                                None => { (run.step_key) }
+                            }
+                            span.aside { " by " (run.action) }
+                            @if let Some(error) = &run.error { span.aside { ": " (error) } }
+                        }
+                    }
+                }
+            }
+            @if !shown.resolutions.is_empty() {
+                h2 { "Decisions" }
+                ul.rows {
+                    @for decision in &shown.resolutions {
+                        li {
+                            (decision.decision)
+                            @if let Some(step) = &decision.step { " " (step) }
+                            span.aside { " by " (decision.by) ", " (clock(&decision.at)) }
+                            @if !decision.why.is_empty() { span.aside { ": " (decision.why) } }
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -51,6 +51,7 @@ fn told(step: &WorkflowStepView) -> Markup {
         @if let Some(when) = if is_over { ended } else { begun } { p.aside { (when) } }
         @if let Some(reason) = &step.reason { p { (reason.replace('_', " ")) } }
         @if let Some(items) = &step.items { p { (counted(items)) } }
+        @if let Some(polls) = &step.polls { (super::polls::brief(polls)) }
         @if let Some(below) = &step.below { p { "Workflow " a.mono href={ "/workflows/" (below) } { (below) } } }
         @for why in step.why.iter().flatten() { p { (why) } }
         @if let Some(error) = &step.error { (payload(step, "Error", error)) }

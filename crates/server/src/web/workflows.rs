@@ -135,6 +135,10 @@ mod tests {
             started_at: at(started),
             completed_at: at(completed),
             expected_at: None,
+            auto_retry_at: None,
+            resolved_at: None,
+            cancel_requested_at: None,
+            has_skips: false,
             revision: 0,
         }
     }

@@ -34,8 +34,17 @@ const EXPECTED: &str = "
     POST /v1/workflows/{id}/triggers/{key}/token operate
     POST /trigger/{workflow_id}/{trigger_key} token
     GET  /v1/pauses                  view
+    POST /v1/workflows/{id}/resolve  operate
     POST /v1/workflows/{id}/{verb}   operate
+    GET  /v1/polls                   view
+    POST /v1/polls/recover           operate
     GET  /v1/events                  view
+    GET  /v1/subscriptions           view
+    POST /v1/subscriptions           administer
+    GET  /v1/subscriptions/{id}      view
+    POST /v1/subscriptions/{id}      administer
+    POST /v1/subscriptions/{id}/remove administer
+    POST /v1/subscriptions/{id}/test operate
     GET  /v1/groups                  view
     GET  /v1/breaker                 view
     POST /v1/breaker                 operate
@@ -306,6 +315,15 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/workflows".into(), json!({"workflow": "x", "version": "1.0.0"}), vec![""]),
         (format!("/v1/workflows/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
         (format!("/v1/workflows/{}/triggers/x/token", made[0]), json!({}), vec![""]),
+        (
+            "/v1/subscriptions".into(),
+            json!({"name": "x", "url": "https://example.com", "types": ["*"]}),
+            vec![""],
+        ),
+        (format!("/v1/subscriptions/{}", made[0]), json!({"name": "x"}), vec![""]),
+        (format!("/v1/subscriptions/{}/remove", made[0]), json!({}), vec![""]),
+        (format!("/v1/subscriptions/{}/test", made[0]), json!({}), vec![""]),
+        ("/v1/polls/recover".into(), json!({"older_seconds": 60}), vec![""]),
         ("/v1/breaker".into(), json!({"off": true}), vec![""]),
         ("/v1/pools".into(), json!({"name": "x", "concurrency": 1}), vec![""]),
         ("/v1/pools/x/remove".into(), json!({}), vec![""]),
@@ -343,7 +361,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let posts = posts.filter(|r| r.access != Access::Token);
     // What is sent to a trigger is whatever its definition asks for.
     let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
-    assert_eq!(posts, 26, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 31, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

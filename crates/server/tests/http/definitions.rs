@@ -105,7 +105,24 @@ async fn definitions_are_listed_shown_and_drawn() {
     let rest = place.get("/v1/definitions?workflow=order&limit=2&after=order%201.0.10").await.ok();
     assert_eq!((named(&rest), &rest["next"]), (vec!["order 1.0.9".to_string()], &Value::Null));
 
-    let newest = place.get("/v1/definitions/order").await.ok();
+    let (mut listed, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = place.get(&format!("/v1/definitions?limit=1{after}")).await.ok();
+        listed.extend(named(&page));
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={}", next.replace(' ', "%20"));
+        // What is stored on the way does not move the page.
+        place.define(order(&format!("3.0.{}", listed.len()), "noop")).await.ok();
+    }
+    assert_eq!(listed, ["bill 1.0.0", "order 3.0.1", "order 2.0.0", "order 1.0.10", "order 1.0.9"]);
+    let gone = place.get("/v1/definitions?workflow=order&after=order%201.5.0").await.ok();
+    assert_eq!(named(&gone), ["order 1.0.10", "order 1.0.9"], "also behind what is not there");
+    for bad in ["order", "order%201.0", "order%201.0.x", "order%201.0.99999999999999999999"] {
+        let told = place.get(&format!("/v1/definitions?after={bad}")).await.refused(400, "invalid_request");
+        assert!(told["detail"].as_str().unwrap().contains("send what `next` said"), "{told}");
+    }
+
+    let newest = place.get("/v1/definitions/order/2.0.0").await.ok();
     assert_eq!((&newest["version"], &newest["live"]), (&json!("2.0.0"), &json!(0)));
     let shown = place.get("/v1/definitions/order/1.0.9").await.ok();
     assert_eq!(

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Request, StatusCode};
-use engine::{Config, Engine, EngineThread};
+use engine::{Config, Engine, EngineThread, Keyring, SealKey};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -72,7 +72,8 @@ impl Place {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let holder = Holder { pid: std::process::id(), host: "here".into(), url: None, doing: "test".into() };
         let store = database.open(Some(clock.clone()), holder).unwrap();
-        let config = Config { host: "here".into(), full_history: true, ..Config::default() };
+        let secrets = Keyring::of(vec![SealKey::new("k1", [7; 32])]);
+        let config = Config { host: "here".into(), full_history: true, secrets, ..Config::default() };
         let (engine, thread) = Engine::start(store, config).unwrap();
         let site = Site {
             engine: engine.clone(),

@@ -48,6 +48,30 @@ async fn a_worker_claims_runs_and_reports() {
 }
 
 #[tokio::test]
+async fn a_worker_is_given_what_is_secret_and_nobody_else() {
+    let place = Place::open();
+    let yaml =
+        "workflow: pay\nversion: 1.0.0\nsecrets: [input.card]\nsteps:\n  - { key: pay, action: work }\n";
+    place.define(yaml).await.ok();
+    let id = place.start("pay", json!({"card": "4111222233334444", "n": 1})).await;
+    let page = claim(&place, None, 0).await;
+    let given = &page["claims"][0];
+    assert_eq!(given["arguments"], json!({"card": "4111222233334444", "n": 1}));
+    let told = "not with 4111222233334444";
+    let item =
+        json!([{"step": given["step"], "attempt": 1, "outcome": "fail", "message": told, "log": [told]}]);
+    assert_eq!(report(&place, &page["session"], item).await, json!([{"answer": "applied"}]));
+    let shown = place.until_workflow(&id, "failed").await;
+    assert_eq!(shown["message"], "step `pay` is failed: not with [secret]");
+    let step = place.step(given["step"].as_str().unwrap()).await;
+    assert_eq!(
+        (&step["error_message"], &step["log"][0]["text"]),
+        (&json!("not with [secret]"), &json!("not with [secret]"))
+    );
+    place.close().await;
+}
+
+#[tokio::test]
 async fn every_outcome_can_be_reported_and_each_item_is_answered_on_its_own() {
     let place = Place::open();
     let outcomes = json!([
@@ -397,5 +421,42 @@ async fn a_job_is_told_which_workflow_it_is_done_for() {
     let runner = Runner::start(remote, jobs, RunnerConfig::default()).await.expect("a worker");
     assert_eq!(said.await.expect("the job ran"), Some(format!("{id} told only")));
     runner.stop(Duration::from_secs(5)).await;
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_poll_tells_its_number_and_what_the_one_before_said() {
+    let place = Place::open();
+    let wait =
+        "workflow: wait\nversion: 1.0.0\nsteps:\n  - { key: a, poll: { action: work, interval: 10ms } }\n";
+    place.define(wait).await.ok();
+    let id = place.start("wait", json!({})).await;
+    let (mut session, mut number) = (Value::Null, Value::Null);
+    let outcomes = [
+        json!({"outcome": "continue", "response": {"seen": 1}}),
+        json!({"outcome": "continue", "after_ms": 20}),
+        json!({"outcome": "abort", "why": "gone"}),
+    ];
+    let mut told = Vec::new();
+    for outcome in outcomes {
+        let mut body = json!({"actions": ["work"], "capacity": 1, "wait_ms": 5000});
+        if session.is_string() {
+            (body["session"], body["received"]) = (session.clone(), number.clone());
+        }
+        let page = call(&place, "claim", body).await.ok();
+        (session, number) = (page["session"].clone(), page["number"].clone());
+        let claim = &page["claims"][0];
+        told.push(claim["poll"].clone());
+        let mut item = outcome;
+        (item["step"], item["attempt"]) = (claim["step"].clone(), claim["attempt"].clone());
+        assert_eq!(report(&place, &session, json!([item])).await, json!([{"answer": "applied"}]));
+    }
+    assert_eq!(
+        told,
+        [json!({"number": 1}), json!({"number": 2, "previous": {"seen": 1}}), json!({"number": 3})]
+    );
+    let shown = place.get(&format!("/v1/workflows/{id}")).await.ok();
+    assert_eq!((&shown["state"], &shown["steps"][0]["reason"]), (&json!("failed"), &json!("poll_aborted")));
+    assert_eq!(shown["steps"][0]["polls"]["last"][1]["next_interval_ms"], json!(20));
     place.close().await;
 }

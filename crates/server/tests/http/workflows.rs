@@ -315,8 +315,8 @@ workflow: cards
 version: 1.0.0
 secrets: [input.card.number, input.pin]
 steps:
-  - { key: charge, action: echo, when: \"input.card.number != ''\", arguments: { card: \"${input.card.number}\", pin: \"${input.pin}\" } }
-  - { key: each, action: echo, each: \"[input.card.number]\" }
+  - { key: charge, action: echo, when: \"has(input.card.number)\", arguments: { card: \"${input.card.number}\", pin: \"${input.pin}\" } }
+  - { key: each, action: echo, each: \"[input.card]\" }
   - { key: refuse, action: refuse, retry: { attempts: 1 } }
 ";
 

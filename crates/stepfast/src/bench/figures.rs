@@ -8,6 +8,9 @@ use std::time::Duration;
 pub struct Figures {
     pub workload: &'static str,
     pub store: &'static str,
+    /// The queue outside that was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
     pub n: usize,
     pub steps_per_s: f64,
     pub p50_us: Option<f64>,

@@ -1,5 +1,6 @@
 //! `stepfast bench`: the engine's own figures, through the public runner, on durable settings.
 
+mod brokers;
 mod drain;
 mod enqueue;
 mod fan_out;
@@ -63,7 +64,7 @@ pub struct BenchArgs {
     pub nodes: usize,
     pub minutes: u64,
     pub listen: Listen,
-    /// `embedded`, or the address of a queue.
+    /// `embedded`, `activemq`, `sqs`, or the address of a queue.
     pub transport: String,
 }
 
@@ -76,7 +77,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::Fifo => fifo::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Latency => latency::run(&rig, args.n.unwrap_or(2_000)).await,
         Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
-        Workload::Publish => publish::run(&rig, args.n.unwrap_or(100_000), &args.transport).await,
+        Workload::Publish => publish::run(&rig, args.n, &args.transport).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Workflow => workflow::run(&rig, args.n.unwrap_or(20_000)).await,
         Workload::Graph => graph::run(&rig, args.n.unwrap_or(5_000)).await,

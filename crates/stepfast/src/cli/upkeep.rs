@@ -75,8 +75,8 @@ pub struct Bench {
     /// Nodes do not wake each other, and look from time to time
     #[arg(long)]
     pub no_wake: bool,
-    /// The queue of `publish`: embedded, or its address
-    #[arg(long, default_value = "embedded", value_name = "URL")]
+    /// The queue of `publish`: embedded, activemq, sqs, or an address
+    #[arg(long, default_value = "embedded", value_name = "QUEUE")]
     pub transport: String,
     /// How long `snapshot` goes on
     #[arg(long, default_value_t = 10)]

@@ -1,6 +1,6 @@
 //! Workflows and their definitions: what can be typed about them.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -222,4 +222,122 @@ pub struct Cancel {
     pub yes: bool,
     #[command(flatten)]
     pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct Resolve {
+    #[arg(required_unless_present = "filter", value_name = "ID")]
+    pub ids: Vec<String>,
+    /// What is decided: retry, retry_from_step, compensate, cancel, mark_resolved, retry_compensation or skip_compensation
+    #[arg(long, value_name = "WORD")]
+    pub decision: Option<String>,
+    /// The step to retry from, or from which on is undone
+    #[arg(long, value_name = "KEY")]
+    pub step: Option<String>,
+    /// Of retry_from_step: retry_only or compensate_then_retry
+    #[arg(long, value_name = "WORD")]
+    pub mode: Option<String>,
+    /// With compensate_then_retry: undo the step itself too
+    #[arg(long)]
+    pub include_step: bool,
+    /// Retry from a step although the workflow succeeded
+    #[arg(long)]
+    pub force: bool,
+    /// Of compensate: only these steps
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub steps: Vec<String>,
+    /// Of cancel: compensate or no_compensate, against what the definition says
+    #[arg(long, value_name = "WORD")]
+    pub on_cancel: Option<String>,
+    /// Of skip_compensation: all that is not undone yet
+    #[arg(long)]
+    pub all: bool,
+    /// Every failed workflow for which this holds: definition=KEY, version=V or label.NAME=VALUE; several must all hold
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = ["ids", "if_revision"], requires = "decision")]
+    pub filter: Vec<String>,
+    /// Do not ask
+    #[arg(long, requires = "filter")]
+    pub yes: bool,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct RetryFrom {
+    #[arg(value_name = "ID")]
+    pub id: String,
+    #[arg(value_name = "STEP")]
+    pub step: String,
+    /// Undo what was done after the step first
+    #[arg(long)]
+    pub compensate: bool,
+    /// Undo the step itself too
+    #[arg(long, requires = "compensate")]
+    pub include_step: bool,
+    /// Although the workflow succeeded
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct Compensate {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Only these steps
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub steps: Vec<String>,
+    /// This step and everything after it
+    #[arg(long, value_name = "KEY", conflicts_with = "steps")]
+    pub from: Option<String>,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct SkipCompensation {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// All that is not undone yet
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct RetryCompensation {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    #[command(flatten)]
+    pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct Polls {
+    /// Only those whose time has come
+    #[arg(long)]
+    pub due: bool,
+    #[arg(long, default_value_t = 20)]
+    pub limit: usize,
+    /// The next page: what the last one told
+    #[arg(long, value_name = "CURSOR")]
+    pub after: Option<String>,
+    #[command(subcommand)]
+    pub verb: Option<PollsVerb>,
+}
+
+#[derive(Subcommand)]
+pub enum PollsVerb {
+    /// Put back polls that are due for long, or whose worker is gone; finds nothing while an engine runs
+    Recover {
+        /// Those that are due for longer than so many seconds
+        #[arg(long, default_value_t = 3_600, value_name = "SECONDS")]
+        older: u64,
+        #[arg(long)]
+        dry_run: bool,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
+    },
 }

@@ -16,7 +16,9 @@ mod message_groups;
 mod nodes;
 mod output;
 mod pauses;
+mod polls;
 mod pools;
+mod resolve;
 mod retention;
 mod router;
 mod run;
@@ -27,6 +29,7 @@ mod start;
 mod steer;
 mod steps;
 mod storage;
+mod subscriptions;
 mod ticks;
 mod trigger;
 mod validate;
@@ -83,6 +86,11 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Cancel(args) => steer::cancel(&settings, &common, args).await,
         Command::Trigger(args) => trigger::run(&settings, &common, args).await,
         Command::Pauses(args) => pauses::run(&settings, &common, &args).await,
+        Command::Resolve(args) => resolve::run(&settings, &common, args).await,
+        Command::RetryFrom(args) => resolve::retry_from(&settings, &common, args).await,
+        Command::Compensate(args) => resolve::compensate(&settings, &common, args).await,
+        Command::SkipCompensation(args) => resolve::skip(&settings, &common, args).await,
+        Command::RetryCompensation(args) => resolve::again(&settings, &common, args).await,
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
         Command::Executions(verb) => executions::run(&settings, &common, verb).await,
         Command::Dispatch(args) => dispatch::run(settings, &common, args).await,
@@ -92,6 +100,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Ticks(args) => ticks::run(&browse()?, &args, common.json),
         Command::Nodes => nodes::run(&browse()?, common.json),
         Command::MessageGroups(verb) => message_groups::run(&settings, &common, verb).await,
+        Command::Subscriptions(verb) => subscriptions::run(&settings, &common, verb).await,
+        Command::Polls(args) => polls::run(&settings, &common, args).await,
         Command::Pools(verb) => pools::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,
         Command::Check(args) => check::run(&settings, &args, common.json),

@@ -16,7 +16,7 @@ use crate::window::Window;
 use crate::{Refused, Unavailable};
 use anyhow::{Context, Result, bail};
 use engine::StartWorkflow;
-use model::definition::{Definition, Work};
+use model::definition::Definition;
 use model::limits;
 use std::io::IsTerminal;
 use std::os::unix::fs::DirBuilderExt;
@@ -136,10 +136,7 @@ fn known(given: &Given, registry: &Registry) -> Result<()> {
 }
 
 fn actions(definition: &Definition) -> impl Iterator<Item = (&str, &str)> {
-    definition.steps.iter().filter_map(|step| match &step.work {
-        Work::Action(action) => Some((step.key.as_str(), action.action.as_str())),
-        _ => None,
-    })
+    definition.steps.iter().filter_map(|step| Some((step.key.as_str(), step.work.action()?.action.as_str())))
 }
 
 fn told(shown: &Shown, json: bool) -> Result<ExitCode> {

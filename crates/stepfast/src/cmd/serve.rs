@@ -2,12 +2,11 @@
 
 use crate::cli::Serve;
 use crate::config::{self, Settings};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Scheduler};
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
 use model::limits;
 use server::Site;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +56,11 @@ impl Running {
                 )))
             }
         };
-        let url = format!("http://{}", reachable(listener.local_addr()?));
+        let bound = listener.local_addr()?;
+        if let Some(scheduler) = &settings.scheduler {
+            scheduler::endpoint(scheduler, bound)?;
+        }
+        let url = format!("http://{}", config::reachable(bound));
         let config = LocalConfig {
             engine: settings.engine.clone(),
             doing: "serve".into(),
@@ -66,7 +69,7 @@ impl Running {
         };
         let mut local = Local::open(&settings.database, config)?;
         let clock = Arc::new(SystemClock::default());
-        let mut scheduler = Scheduler::prepare(&local.engine, &settings, clock.clone(), &url).await?;
+        let mut scheduler = Scheduler::prepare(&local.engine, &settings, clock.clone(), bound).await?;
         let site = Site {
             engine: local.engine.clone(),
             database: settings.database.clone(),
@@ -78,7 +81,7 @@ impl Running {
             routing: scheduler.as_ref().and_then(Scheduler::routing),
             triggers: vec![Arc::new(settings.triggers.clone())],
         };
-        if let Err(refused) = server::may_bind(&site, listener.local_addr()?).await {
+        if let Err(refused) = server::may_bind(&site, bound).await {
             local.stop(Duration::ZERO).await?;
             bail!(Refused(refused.to_string()));
         }
@@ -112,15 +115,6 @@ impl Running {
         }
         Ok(())
     }
-}
-
-/// Where this machine finds a server that listens on every address: on its own.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let own = match address {
-        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-    };
-    if address.ip().is_unspecified() { SocketAddr::new(own, address.port()) } else { address }
 }
 
 /// Until Ctrl-C or SIGTERM, from the moment of this call on: whoever is told that it runs may stop it at once.

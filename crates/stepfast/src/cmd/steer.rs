@@ -21,13 +21,13 @@ const NAMED_MAX: usize = 20;
 
 /// Whether somebody has agreed beforehand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Consent {
+pub(super) enum Consent {
     Given,
     Ask,
 }
 
 impl Consent {
-    fn of(yes: bool) -> Consent {
+    pub fn of(yes: bool) -> Consent {
         if yes { Consent::Given } else { Consent::Ask }
     }
 }
@@ -80,16 +80,16 @@ fn quiet(settings: &Settings, hours: u64) -> Result<Vec<WorkflowId>> {
 }
 
 /// What is to be done to which workflows.
-struct Order {
-    verb: WorkflowVerb,
-    ids: Vec<WorkflowId>,
-    force: Option<Forced>,
-    steer: Steer,
+pub(super) struct Order {
+    pub verb: WorkflowVerb,
+    pub ids: Vec<WorkflowId>,
+    pub force: Option<Forced>,
+    pub steer: Steer,
 }
 
 impl Order {
     /// Name what was found, and ask where somebody can answer.
-    async fn is_agreed(&self, settings: &Settings, common: &Common, consent: Consent) -> Result<bool> {
+    pub async fn is_agreed(&self, settings: &Settings, common: &Common, consent: Consent) -> Result<bool> {
         let (n, verb) = (self.ids.len(), self.verb.word());
         if n == 0 {
             eprintln!("there is nothing to {verb}");
@@ -117,7 +117,7 @@ impl Order {
     }
 
     /// One after the other; what is refused for one does not hold up the others.
-    async fn carry_out(self, settings: &Settings, common: &Common) -> Result<ExitCode> {
+    pub async fn carry_out(self, settings: &Settings, common: &Common) -> Result<ExitCode> {
         let Order { verb, ids, force, steer } = self;
         if steer.if_revision.is_some() && ids.len() > 1 {
             bail!(Refused("--if-revision is about one workflow; name one".into()));
@@ -130,7 +130,7 @@ impl Order {
         for workflow in &ids {
             let (by, why, dry_run) = (by.clone(), steer.why.clone(), steer.dry_run);
             let expected = steer.if_revision;
-            let (workflow, force) = (*workflow, force.clone());
+            let (workflow, verb, force) = (*workflow, verb.clone(), force.clone());
             let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force };
             match door.operate_workflow(operation).await {
                 Ok(done) => told(&done, common.json),
@@ -160,4 +160,5 @@ fn told(done: &WorkflowOperatedView, json: bool) {
     let would = if done.dry_run { "would go" } else { "went" };
     let WorkflowOperatedView { id, from, to, revision, .. } = done;
     output::text(format_args!("workflow {id} {would}: {from} -> {to} (revision {revision})"));
+    done.effects.iter().for_each(|effect| output::text(format_args!("  {effect}")));
 }

@@ -225,6 +225,11 @@ fn told_beside(shown: &StepShow) {
         let head = format!("attempt {}", attempt.attempt);
         output::text(format_args!("{head:<18} {at} {}{delivery}{message}", attempt.outcome));
     }
+    for poll in shown.polls.iter().flat_map(|polls| &polls.last) {
+        let (at, head) = (output::instant(Some(&poll.at)), format!("poll {}", poll.number));
+        let data = poll.data.as_ref().map(|data| format!(": {data}")).unwrap_or_default();
+        output::text(format_args!("{head:<18} {at} {}{data}", poll.verdict));
+    }
     for line in &shown.log {
         let at = output::instant(Some(&line.at));
         output::text(format_args!("{:<18} {at} {}", format!("log {}", line.attempt), line.text));

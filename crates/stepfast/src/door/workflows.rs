@@ -4,13 +4,16 @@ use super::{Door, not_once, post, send, under};
 use crate::Refused;
 use crate::files::File;
 use anyhow::{Result, bail};
-use engine::{Applied, Engine, EngineError, StartWorkflow, TriggerOrder, WorkflowOperation};
+use engine::{
+    Applied, Engine, EngineError, PollRecovery, StartWorkflow, TriggerOrder, WorkflowOperation, WorkflowVerb,
+};
 use model::TriggerAnswer;
 use reqwest::header::{CONTENT_TYPE, IF_MATCH};
 use server::answers::{self, Standing};
 use store::Browse;
 use wire::{
-    DefinitionApplied, StartBody, StartedView, TriggeredView, WorkflowOperateBody, WorkflowOperatedView,
+    DefinitionApplied, RecoverBody, RecoveredView, ResolveBody, StartBody, StartedView, TriggeredView,
+    WorkflowOperateBody, WorkflowOperatedView,
 };
 
 /// Whether something is done, or only told.
@@ -73,18 +76,43 @@ impl Door {
             }
             Door::Remote { url, http } => {
                 let WorkflowOperation { workflow, verb, by, why, dry_run, expected, force } = operation;
-                let url = format!("{url}/v1/workflows/{workflow}/{}", verb.word());
                 let sent = force.as_ref().and_then(|forced| forced.payload.as_deref());
                 let payload = sent.map(serde_json::from_str).transpose()?;
                 let (why, by, force) = (Some(why), Some(by), force.is_some());
-                let body = WorkflowOperateBody { why, dry_run, by, force, payload };
-                match expected {
-                    None => post(http, &url, &body).await,
-                    Some(revision) => {
-                        let request = http.post(&url).header(IF_MATCH, format!("\"{revision}\"")).json(&body);
-                        send(request, &url).await
+                let (verb, body) = match &verb {
+                    WorkflowVerb::Resolve(decision) => {
+                        let body = server::convert::resolve_body(decision);
+                        ("resolve", serde_json::to_value(ResolveBody { why, dry_run, by, ..body })?)
                     }
+                    verb => {
+                        let body = WorkflowOperateBody { why, dry_run, by, force, payload };
+                        (verb.word(), serde_json::to_value(body)?)
+                    }
+                };
+                let url = format!("{url}/v1/workflows/{workflow}/{verb}");
+                let mut request = http.post(&url).json(&body);
+                if let Some(revision) = expected {
+                    request = request.header(IF_MATCH, format!("\"{revision}\""));
                 }
+                send(request, &url).await
+            }
+        }
+    }
+}
+
+impl Door {
+    /// Put back polls that somebody should have made, or say which they are.
+    pub async fn recover_polls(&self, recovery: PollRecovery) -> Result<RecoveredView> {
+        match self {
+            Door::Local { local, .. } => {
+                let dry_run = recovery.dry_run;
+                let steps = local.engine.recover_polls(recovery).await?;
+                Ok(RecoveredView { steps: steps.iter().map(ToString::to_string).collect(), dry_run })
+            }
+            Door::Remote { url, http } => {
+                let PollRecovery { older, by, dry_run } = recovery;
+                let body = RecoverBody { older_seconds: Some(older.as_secs()), by: Some(by) };
+                post(http, &format!("{url}/v1/polls/recover?dry_run={dry_run}"), &body).await
             }
         }
     }

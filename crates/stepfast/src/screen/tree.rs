@@ -89,6 +89,10 @@ fn row(step: &WorkflowStepView, width: usize, pen: &Pen) -> String {
         (state, _) => Some(state.into()),
     };
     parts.extend(state.map(|words| pen.paint.state(&step.state, &words)));
+    parts.extend(step.polls.as_ref().map(|polls| match polls.made {
+        1 => "polled once".into(),
+        made => format!("polled {made} times"),
+    }));
     parts.extend(step.attempt.filter(|n| *n > 1).map(|n| format!("attempt {n}")));
     parts.extend((step.run > 1).then(|| format!("run {}", step.run)));
     let took = took(step.started_at.as_ref(), step.completed_at.as_ref(), pen.now).map(length);
@@ -102,6 +106,7 @@ fn what(step: &WorkflowStepView) -> String {
     let words = match (&*step.kind, &step.action, &step.output) {
         ("branch", _, Some(chosen)) => format!("branch → {}", chosen.get()),
         ("fan_out", Some(action), _) => format!("{action} ×n"),
+        ("poll", Some(action), _) => format!("{action} ↻"),
         (_, Some(action), _) => action.clone(),
         (kind, None, _) => kind.into(),
     };
@@ -181,7 +186,13 @@ pub mod tests {
     fn steps_stand_in_order_with_what_is_known_of_them() {
         let mut order = shown(
             "running",
-            &["pay action failed", "pack fan_out running", "ship workflow pending", "end wait ahead"],
+            &[
+                "pay action failed",
+                "pack fan_out running",
+                "ship workflow pending",
+                "paid poll ahead",
+                "end wait ahead",
+            ],
         );
         let steps = &mut order.workflow.steps;
         (steps[0].action, steps[0].attempt, steps[0].reason) =
@@ -190,6 +201,9 @@ pub mod tests {
         steps[1].items = Some(ItemCounts { total: 40, to_come: 10, live: 8, completed: 20, failed: 2 });
         steps[1].started_at = Some("1970-01-01T00:00:02Z".into());
         steps[2].why = Some(vec!["it waits for workflow 8".into()]);
+        (steps[3].action, steps[3].state) = (Some("status".into()), "polling".into());
+        let at = "1970-01-01T00:00:02Z";
+        steps[3].polls = serde_json::from_value(json!({"made": 3, "started_at": at, "last": []})).unwrap();
         let inner = shown("running", &["label action running"]);
         order.below.insert("ship".into(), inner);
         assert_eq!(
@@ -202,6 +216,7 @@ pub mod tests {
       because it waits for workflow 8
     └ order 1.0.0 · running · 50 % · 2.0 s · 7
       ▶ label  action  running
+  ○ paid  status ↻  polling  polled 3 times
   · end   wait"
                 .replace("pay   action", "pay   charge")
         );

@@ -17,7 +17,7 @@ fn kills() -> usize {
 }
 
 /// As `until`, with patience: a router that found nobody there comes back to a message after half a minute.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..15_000 {
         if is_so() {
             return;
@@ -95,7 +95,7 @@ pub fn all_done(scene: &Scene, n: usize) -> bool {
     done >= CUSTOMERS
 }
 
-fn port_of(server: &Server) -> String {
+pub fn port_of(server: &Server) -> String {
     server.url.rsplit(':').next().unwrap().into()
 }
 

@@ -13,13 +13,18 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(receiver: Receiver, scheduler: &str) -> Scene {
-        let home = Home::new();
+        let scene = Scene { home: Home::new(), receiver };
+        scene.configure(SECRET, scheduler);
+        scene
+    }
+
+    /// What holds from the next start on.
+    pub fn configure(&self, secret: &str, scheduler: &str) {
+        let place = &self.receiver.place;
         let text = format!(
-            "[actions.http]\nallow = [\"{}\"]\n[dispatch-scheduler]\ntoken-secret = \"{SECRET}\"\n{scheduler}",
-            receiver.place
+            "[actions.http]\nallow = [\"{place}\"]\n[dispatch-scheduler]\ntoken-secret = \"{secret}\"\n{scheduler}"
         );
-        std::fs::write(home.dir.path().join("stepfast.toml"), text).unwrap();
-        Scene { home, receiver }
+        std::fs::write(self.home.dir.path().join("stepfast.toml"), text).unwrap();
     }
 
     pub fn serve(&self) -> Server {

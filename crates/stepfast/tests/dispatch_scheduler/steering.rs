@@ -71,3 +71,16 @@ fn a_router_of_its_own_answers_this_machine_alone_and_reads_its_pools_again() {
     assert_eq!(codes(&shown()["pools"]), ["DISPATCH-POOL", "second"], "a file with a fault changes nothing");
     router.stop();
 }
+
+/// Issue 5: a server on every address told routers on other machines to call their own.
+#[test]
+fn with_a_broker_a_server_on_every_address_has_to_say_where_it_is_found() {
+    let broker = "queue-type = \"ACTIVEMQ\"\nqueue-url = \"stomp://u:p@127.0.0.1:1/q\"\n";
+    let scene = Scene::new(Receiver::glad(), broker);
+    let refused = scene.home.fails(3, &["serve", "--bind", "0.0.0.0:0"]);
+    assert!(
+        refused.contains("dispatch-scheduler.processing-endpoint: the server listens on every address"),
+        "{refused}"
+    );
+    assert!(!refused.contains("u:p"), "{refused}");
+}

@@ -8,5 +8,5 @@ update steps
        was_throttled = coalesce($23, was_throttled), was_notified = coalesce($24, was_notified),
        late_reports = late_reports + $25, look = $26, joined = $27, block_cleared_at = coalesce($28, block_cleared_at),
        block_cleared_by = coalesce($29, block_cleared_by), block_cleared_why = coalesce($30, block_cleared_why),
-       version = version + 1
- where id = $31 and version = $32
+       poll_started_at = $31, poll_data = $32, version = version + 1
+ where id = $33 and version = $34

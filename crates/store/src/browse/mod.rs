@@ -3,12 +3,14 @@
 mod attempts;
 mod nouns;
 mod pauses;
+mod polls;
 mod statuses;
 mod workflows;
 
 pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
 pub use nouns::{Filter, StepRow, Totals};
-pub use workflows::{DefinitionLine, EventLine, WorkflowFilter};
+pub use polls::PollFilter;
+pub use workflows::{DefinitionKey, DefinitionLine, EventLine, WorkflowFilter};
 
 use crate::batch::{Alert, NodeRow, SessionRow, Tick};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
@@ -16,10 +18,11 @@ use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
 use crate::{
     AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, pools, previous, reads, rows, settings,
+    subscriptions,
 };
 use model::{
     Block, BlockId, Breaker, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
-    SessionId, StepId, Timestamp, limits,
+    SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
 };
 
 pub struct Browse {
@@ -81,7 +84,11 @@ impl Browse {
     }
 
     fn query(&self, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
-        let sql = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from steps_now {tail}");
+        self.query_rows("steps_now", tail, values)
+    }
+
+    fn query_rows(&self, table: &str, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
+        let sql = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from {table} {tail}");
         self.sql()
             .rows(&sql, values, |row| Ok(StepRow { step: rows::step(row)?, detail: rows::detail(row)? }))
     }
@@ -243,6 +250,16 @@ impl Browse {
     /// Every API key, newest first.
     pub fn keys(&self) -> Result<Vec<Key>> {
         keys::all(self.sql())
+    }
+
+    /// Subscriptions, oldest first, behind one.
+    pub fn subscriptions(&self, after: Option<SubscriptionId>, limit: usize) -> Result<Vec<Subscription>> {
+        let rows = subscriptions::page(self.sql(), after, limit)?;
+        Ok(rows.into_iter().map(|row| row.subscription).collect())
+    }
+
+    pub fn subscription(&self, id: SubscriptionId) -> Result<Option<Subscription>> {
+        Ok(subscriptions::find(self.sql(), id)?.map(|row| row.subscription))
     }
 
     /// The API keys that are not revoked, with what is kept of their secrets.

@@ -2,11 +2,12 @@
 
 use super::{Browse, StepRow, statuses};
 use crate::sql::{Param, Row};
-use crate::statements::WORKFLOW_COLUMNS;
+use crate::statements::{OPEN_WORKFLOW, WORKFLOW_COLUMNS};
 use crate::workflows::{self, Definition};
 use crate::{Result, params, rows};
 use model::{
-    BlockId, BranchDecision, DispatchGroup, StepId, Timestamp, Workflow, WorkflowId, WorkflowState, limits,
+    BlockId, BranchDecision, CompensationRun, DispatchGroup, ResolutionDecision, StepId, Timestamp, Workflow,
+    WorkflowId, WorkflowState, limits,
 };
 
 /// Which workflows; everything that is said must hold.
@@ -48,6 +49,13 @@ pub struct DefinitionLine {
     pub created_by: String,
     /// Its workflows that are not over.
     pub live: u64,
+}
+
+/// Where a page of definitions goes on: behind this version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionKey {
+    pub key: String,
+    pub version: [u64; 3],
 }
 
 impl Browse {
@@ -108,6 +116,34 @@ impl Browse {
         workflows::last_event(self.sql(), group)
     }
 
+    /// What was decided about a workflow, oldest first.
+    pub fn resolution_decisions(&self, id: WorkflowId) -> Result<Vec<ResolutionDecision>> {
+        let text = format!(
+            "select at, decided_by, why, detail from resolution_decisions where workflow_id = $1 order by at limit {}",
+            limits::PAGE_ROWS_MAX
+        );
+        self.sql().rows(&text, params![id], |row| {
+            let detail = row.text(3)?;
+            let corrupt = |_| crate::StoreError::Corrupt {
+                table: "resolution_decisions",
+                column: "detail",
+                value: detail.into(),
+            };
+            Ok(ResolutionDecision {
+                workflow: id,
+                decision: serde_json::from_str(detail).map_err(corrupt)?,
+                at: Timestamp(row.get(0)?),
+                by: row.get(1)?,
+                why: row.get(2)?,
+            })
+        })
+    }
+
+    /// What was undone of a workflow, or is to be.
+    pub fn compensation_runs(&self, id: WorkflowId) -> Result<Vec<CompensationRun>> {
+        workflows::all_compensation_runs(self.sql(), id, limits::PAGE_ROWS_MAX)
+    }
+
     pub fn branch_decisions(&self, id: WorkflowId) -> Result<Vec<BranchDecision>> {
         let text = format!(
             "select step_key, kind, expression, result, inputs, at from branch_decisions
@@ -138,21 +174,54 @@ impl Browse {
     }
 
     /// Definitions on record, by key and from the newest version on.
-    pub fn definitions(&self, key: Option<&str>, limit: usize) -> Result<Vec<DefinitionLine>> {
-        let (condition, values) = match key {
-            Some(key) => ("where d.key = $1", vec![Param::from(key)]),
-            None => ("", Vec::new()),
+    pub fn definitions(
+        &self,
+        key: Option<&str>,
+        after: Option<&DefinitionKey>,
+        limit: usize,
+    ) -> Result<Vec<DefinitionLine>> {
+        let mut conditions = Vec::new();
+        let mut values = Vec::new();
+        if let Some(key) = key {
+            conditions.push("d.key = $1".to_string());
+            values.push(Param::from(key));
+        }
+        if let Some(DefinitionKey { key, version: [major, minor, patch] }) = after {
+            let [k, a, b, c] = [1, 2, 3, 4].map(|n| n + values.len());
+            conditions.push(format!(
+                "(d.key > ${k} or d.key = ${k} and (d.major, d.minor, d.patch) < (${a}, ${b}, ${c}))"
+            ));
+            values.extend([Param::from(key), (*major).into(), (*minor).into(), (*patch).into()]);
+        }
+        let condition = match conditions.is_empty() {
+            true => String::new(),
+            false => format!("where {}", conditions.join(" and ")),
         };
+        self.definition_lines(&condition, &values, limit)
+    }
+
+    /// One version of a definition, as lists show it.
+    pub fn definition_line(&self, key: &str, version: &str) -> Result<Option<DefinitionLine>> {
+        let found = self.definition_lines("where d.key = $1 and d.version = $2", params![key, version], 1)?;
+        Ok(found.into_iter().next())
+    }
+
+    fn definition_lines(
+        &self,
+        condition: &str,
+        values: &[Param],
+        limit: usize,
+    ) -> Result<Vec<DefinitionLine>> {
         let text = format!(
             "select d.key, d.version, d.hash, d.created_at, d.created_by,
                     (select count(*) from workflows w
                       where w.definition_key = d.key and w.definition_version = d.version
-                        and w.state in ('pending', 'running', 'paused', 'failed'))
+                        and {OPEN_WORKFLOW})
                from definitions d {condition}
               order by d.key, d.major desc, d.minor desc, d.patch desc limit {}",
-            limit.clamp(1, limits::PAGE_ROWS_MAX)
+            limit.clamp(1, limits::PAGE_ROWS_MAX + 1)
         );
-        self.sql().rows(&text, &values, |row| {
+        self.sql().rows(&text, values, |row| {
             Ok(DefinitionLine {
                 key: row.get(0)?,
                 version: row.get(1)?,
@@ -166,9 +235,10 @@ impl Browse {
 
     /// How many workflows are in each state that is not over for good, by definition.
     pub fn workflow_counts(&self) -> Result<Vec<(String, WorkflowState, u64)>> {
-        let text = "select definition_key, state, count(*) from workflows
-                     where state in ('pending', 'running', 'paused', 'failed') group by 1, 2 order by 1, 2";
-        self.sql().rows(text, params![], |row| {
+        let text = format!(
+            "select definition_key, state, count(*) from workflows where {OPEN_WORKFLOW} group by 1, 2 order by 1, 2"
+        );
+        self.sql().rows(&text, params![], |row| {
             let state = row.text(1)?;
             let corrupt =
                 || crate::StoreError::Corrupt { table: "workflows", column: "state", value: state.into() };
@@ -183,7 +253,8 @@ impl Browse {
             format!("({step}.created_at >= $1 or {step}.started_at >= $1 or {step}.completed_at >= $1)")
         };
         let text = format!(
-            "select id from workflows w where state in ('running', 'paused') and coalesce(started_at, created_at) < $1
+            "select id from workflows w where {OPEN_WORKFLOW} and state in ('running', 'paused')
+                and coalesce(started_at, created_at) < $1
                 and not (state = 'running' and coalesce(wake_at, 0) > $2)
                 and not exists (select 1 from steps s where s.workflow_id = w.id and s.block_id is null
                      and ({} or exists (select 1 from steps i where i.block_id = s.child_block_id and {})
@@ -225,6 +296,9 @@ fn conditions(filter: &WorkflowFilter) -> (String, Vec<Param<'static>>) {
     }
     if !filter.states.is_empty() {
         conditions.push(format!("state in ({})", statuses::listed(&filter.states)));
+        if filter.states.iter().all(|state| !state.is_final()) {
+            conditions.push(OPEN_WORKFLOW.into());
+        }
     }
     let condition =
         if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };

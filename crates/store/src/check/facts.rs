@@ -10,11 +10,12 @@ use model::{StepId, limits};
 const HELD: &str = "(s.state in ('dispatched', 'running') and s.parked = 0)";
 const ENDED: &str =
     "(s.state in ('completed', 'skipped', 'cancelled', 'failed', 'stopped', 'timed_out', 'superseded'))";
-const SAME_PLACE: &str = "n.id = s.superseded_by and n.id > s.id and n.action = s.action and n.kind = s.kind \
+const SAME_PLACE: &str = "n.id = s.superseded_by and n.id > s.id and n.kind = s.kind \
+    and (n.action = s.action or n.workflow_id = s.workflow_id and n.def = s.def and n.run > s.run) \
     and n.block_id is not distinct from s.block_id and n.block_index = s.block_index and n.step_key is not distinct from s.step_key";
 
 /// Invariant, what is wrong, and the condition under which it is, on a row `s` of `steps`.
-const OF_STEPS: [(&str, &str, &str); 20] = [
+const OF_STEPS: [(&str, &str, &str); 23] = [
     ("I1", "it has a session but is not held", "s.session_id is not null and not {held}"),
     ("I1", "it is held by no session", "{held} and s.session_id is null"),
     ("I1", "it is held but was never claimed", "{held} and s.attempt = 0"),
@@ -38,7 +39,14 @@ const OF_STEPS: [(&str, &str, &str); 20] = [
         "its dispatch group does not exist",
         "not {ended} and s.dispatch_group not in (select dispatch_group from dispatch_groups)",
     ),
-    ("I18", "its state and its successor disagree", "(s.state = 'superseded') <> (s.superseded_by is not null)"),
+    (
+        "I18",
+        "its state and its successor disagree",
+        "s.state <> 'superseded' and s.superseded_by is not null
+         or s.state = 'superseded' and s.superseded_by is null and (s.workflow_id is null
+            or exists (select 1 from steps n where n.workflow_id = s.workflow_id and n.def = s.def and n.run > s.run
+                          and n.block_id is null))",
+    ),
     (
         "I18",
         "its successor does not exist, is older, or has another place",
@@ -51,6 +59,9 @@ const OF_STEPS: [(&str, &str, &str); 20] = [
         "s.wake_at is not null and s.state not in ('pending', 'polling', 'not_runnable')",
     ),
     ("I30", "it polls without a time to ask again", "s.state = 'polling' and s.wake_at is null"),
+    ("I32", "it waits for its next poll and was never polled", "s.state = 'polling' and s.polls = 0"),
+    ("I32", "it was polled, and it is not known since when", "(s.polls > 0) <> (s.poll_started_at is not null)"),
+    ("I32", "it was polled more often than it ran, or than a step may be", "s.polls > s.attempt or s.polls > {polls}"),
     ("I30", "it is throttled but not pending", "s.throttled = 1 and s.state <> 'pending'"),
     (
         "I37",
@@ -77,7 +88,7 @@ const OF_STEPS: [(&str, &str, &str); 20] = [
 ];
 
 /// Invariant, what it is about, what is wrong, and the rows for which it is.
-const OF_OTHERS: [(&str, &str, &str, &str); 15] = [
+const OF_OTHERS: [(&str, &str, &str, &str); 18] = [
     (
         "I13",
         "step",
@@ -87,7 +98,10 @@ const OF_OTHERS: [(&str, &str, &str, &str); 15] = [
                    sum(case when outcome in ('lease_lost', 'lost_too_often') then 1 else 0 end) as lost
               from step_attempts group by step_id) a
            on a.step_id = s.id
-          where case when s.attempt <= {kept}
+          where case when s.polls > 0
+                     -- Every poll has all its attempts, so only those since the last one are counted.
+                     then s.attempt <= {kept} and (s.failed_attempts > coalesce(a.failed, 0) or s.lost_attempts > coalesce(a.lost, 0))
+                     when s.attempt <= {kept}
                      then s.failed_attempts <> coalesce(a.failed, 0) or s.lost_attempts <> coalesce(a.lost, 0)
                      else s.failed_attempts < coalesce(a.failed, 0) or s.lost_attempts < coalesce(a.lost, 0) end",
     ),
@@ -96,6 +110,31 @@ const OF_OTHERS: [(&str, &str, &str, &str); 15] = [
         "step",
         "it took the place of more than one step",
         "select superseded_by from steps where superseded_by is not null group by 1 having count(*) > 1",
+    ),
+    (
+        "I32",
+        "step",
+        "its polls on record are not the last of those it counts, one after the other",
+        "select s.id from steps s left join
+           (select step_id, count(*) as n, min(number) as first, max(number) as last from poll_attempts group by step_id) p
+           on p.step_id = s.id
+          where s.polls <> coalesce(p.last, 0) or coalesce(p.n, 0) <> coalesce(p.last - p.first + 1, 0)
+             or coalesce(p.n, 0) > {polls_kept}",
+    ),
+    (
+        "I32",
+        "step",
+        "a poll of it says both that it was the last and that there is another, or more than is kept",
+        "select step_id from poll_attempts
+          where result_complete + result_continue not in (0, 1) or octet_length(data) > {poll_record}",
+    ),
+    (
+        "I38",
+        "step",
+        "polls of it are on record, but it is gone",
+        "select step_id from (select distinct step_id from poll_attempts) a
+          where not exists (select 1 from steps s where s.id = a.step_id)
+            and not exists (select 1 from steps_archive s where s.id = a.step_id)",
     ),
     (
         "I33",
@@ -188,6 +227,9 @@ fn filled(sql: &str) -> String {
         .replace("{name}", &limits::NAME_BYTES_MAX.to_string())
         .replace("{index}", &limits::INDEX_MAX.to_string())
         .replace("{kept}", &limits::ATTEMPTS_KEPT.to_string())
+        .replace("{polls}", &limits::POLLS_MAX.to_string())
+        .replace("{polls_kept}", &limits::POLLS_KEPT_MAX.to_string())
+        .replace("{poll_record}", &limits::POLL_RECORD_BYTES_MAX.to_string())
         .replace("{attempts}", &limits::ATTEMPTS_MAX.to_string())
         .replace("{nesting}", &limits::NESTING_MAX.to_string())
 }

@@ -76,7 +76,7 @@ fn in_flight(scene: &Scene) -> Result<Vec<Flight>> {
 /// Whether a step that waited, and still waits, should have gone first.
 fn passed_over(scene: &Scene, flight: &Flight, blocked: bool, report: &mut Report) -> Result<()> {
     let text = "select id, attempt, mode from steps
-                 where message_group = $1 and state = 'pending' and joined > 0 and id <> $2
+                 where message_group = $1 and state in ('pending', 'polling') and joined > 0 and id <> $2
                    and (attempt > 0 or (wake_at is null and block_id is null and created_at < $3
                         and (sequence < $4 or (sequence = $4 and place < $5))))
                  order by joined desc, sequence, place limit 10";

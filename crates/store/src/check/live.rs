@@ -170,7 +170,9 @@ impl Look<'_> {
                 Why::Dormant if unanswered => "a step of its block failed, and nobody will wake it",
                 Why::Closing if resting => "its block has come to rest without it",
                 Why::Predecessor { index, .. } if index >= step.index() => "its block has gone past it",
-                Why::DueLater { at, .. } if !self.scene.offline && at + GRACE < self.scene.now => {
+                Why::DueLater { at, .. } | Why::PollLater { at, .. }
+                    if !self.scene.offline && at + GRACE < self.scene.now =>
+                {
                     "its time came and went"
                 }
                 Why::Next { since } if self.is_passed_over(step, since)? => "it could have started long ago",

@@ -10,7 +10,7 @@ const WRONG: [(&str, &str); 6] = [
     (
         "a pause of it waits, and it is over",
         "select p.workflow_id, p.step_key from pauses p join workflows w on w.id = p.workflow_id
-          where p.state = 'waiting' and w.state in ('succeeded', 'cancelled')",
+          where p.state = 'waiting' and (w.state not in ('running', 'paused', 'failed') or w.resolved_at is not null)",
     ),
     (
         "a pause of it waits behind a step that has not completed",

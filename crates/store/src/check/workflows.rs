@@ -4,12 +4,13 @@ use super::{GRACE, Report, Scene};
 use crate::sql::Row;
 use crate::{Result, params};
 use model::WorkflowId;
+use model::definition::Definition;
 use std::collections::HashMap;
 
 const LIVE: &str = "s.state in ('not_runnable', 'pending', 'dispatched', 'running', 'polling')";
 
 /// Invariant, what is wrong, and the workflows for which it is.
-const WRONG: [(&str, &str, &str); 7] = [
+const WRONG: [(&str, &str, &str); 15] = [
     (
         "I6",
         "it is running, and no step of it will ever move it",
@@ -33,14 +34,67 @@ const WRONG: [(&str, &str, &str); 7] = [
         "I23",
         "it is over, and a step of it is not",
         "select distinct w.id from workflows w join steps s on s.workflow_id = w.id
-          where w.state in ('succeeded', 'cancelled') and s.block_id is null and {live}",
+          where w.state in ('succeeded', 'cancelled', 'compensated') and s.block_id is null and {live}",
     ),
     (
         "I23",
         "it is over, and a workflow that a step of it started is not",
         "select distinct w.id from workflows w join steps s on s.workflow_id = w.id
            join workflows b on b.parent_step_id = s.id
-          where w.state in ('succeeded', 'cancelled') and b.state in ('pending', 'running', 'paused')",
+          where w.state in ('succeeded', 'cancelled', 'compensated') and b.state in ('pending', 'running', 'paused')",
+    ),
+    (
+        "I6",
+        "what it did is being undone, and nothing will go on with that",
+        "select w.id from workflows w where w.state = 'compensating' and w.wake_at is null and not exists
+           (select 1 from steps s where s.workflow_id = w.id and s.block_id is null and {live})",
+    ),
+    (
+        "I6",
+        "it is to be tried again by itself, and nothing will look at it",
+        "select w.id from workflows w where w.state = 'failed' and w.auto_retry_at is not null and w.wake_at is null",
+    ),
+    (
+        "I20",
+        "something of it is on record as undone, and the step that undid it did not complete",
+        "select distinct r.workflow_id from compensation_runs r where r.state = 'succeeded' and r.items_done = 0
+            and not exists (select 1 from steps s where s.id = r.step_id and s.state = 'completed')",
+    ),
+    (
+        "I21",
+        "two of its steps are undone at once, or not in the order of the plan",
+        "select distinct a.workflow_id from compensation_runs a join compensation_runs b
+             on b.workflow_id = a.workflow_id and b.compensation = a.compensation and b.position > a.position
+          where a.state in ('pending', 'running', 'failed') and b.state in ('running', 'succeeded', 'failed')",
+    ),
+    (
+        "I20",
+        "it is compensated, and something of its plan is neither undone nor left out on purpose",
+        "select distinct w.id from workflows w join compensation_runs r
+             on r.workflow_id = w.id and r.compensation = w.compensations
+          where w.state = 'compensated' and r.state not in ('succeeded', 'skipped')",
+    ),
+    (
+        "I21",
+        "what it did last is not undone first",
+        "select distinct a.workflow_id from compensation_runs a join compensation_runs b
+             on b.workflow_id = a.workflow_id and b.compensation = a.compensation and b.position > a.position
+           join steps sa on sa.id = a.undoes join steps sb on sb.id = b.undoes
+          where sa.completed_at < sb.completed_at",
+    ),
+    (
+        "I22",
+        "a step of it began while what it did is being undone",
+        "select distinct w.id from workflows w join steps s on s.workflow_id = w.id and s.block_id is null
+          where w.state = 'compensating' and s.created_at > w.compensation_started_at
+            and not exists (select 1 from compensation_runs r where r.workflow_id = w.id
+                               and s.step_key = r.step_key || ':compensation')",
+    ),
+    (
+        "I27",
+        "what it did is undone, and nobody decided that",
+        "select w.id from workflows w where w.compensation_started_at is not null and not exists
+           (select 1 from resolution_decisions d where d.workflow_id = w.id and d.at = w.compensation_started_at)",
     ),
     (
         "I25",
@@ -66,6 +120,7 @@ pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
         }
     }
     left_alone(scene, report)?;
+    retried(scene, report)?;
     earned(scene, report)
 }
 
@@ -81,6 +136,24 @@ fn left_alone(scene: &Scene, report: &mut Report) -> Result<()> {
     let id = |row: &Row| Ok(WorkflowId::from_bytes(row.get(0)?));
     for workflow in scene.sql().rows(text, params![before, scene.now], id)? {
         report.add("I6", format!("workflow {workflow}"), "it waits to begin, and nothing is in its way");
+    }
+    Ok(())
+}
+
+/// No workflow is tried again by itself more often than its definition says.
+fn retried(scene: &Scene, report: &mut Report) -> Result<()> {
+    let text = "select w.id, w.auto_retries, d.text from workflows w
+                  join definitions d on d.key = w.definition_key and d.version = w.definition_version
+                 where w.auto_retries > 0";
+    let row =
+        |row: &Row| Ok((WorkflowId::from_bytes(row.get(0)?), row.get::<i64>(1)?, row.get::<String>(2)?));
+    for (workflow, retries, text) in scene.sql().rows(text, params![], row)? {
+        let definition: Option<Definition> = serde_json::from_str(&text).ok();
+        let most = definition.map_or(0, |definition| definition.on_failure.max_retries.unwrap_or(3));
+        if retries > i64::from(most) {
+            let wrong = format!("it was tried again by itself {retries} times; {most} are allowed");
+            report.add("I26", format!("workflow {workflow}"), wrong);
+        }
     }
     Ok(())
 }
@@ -103,10 +176,10 @@ fn earned(scene: &Scene, report: &mut Report) -> Result<()> {
     })?;
     let text = "select w.id, w.definition_key, w.definition_version, count(distinct s.def)
                   from workflows w left join
-                       (select workflow_id, def from steps where block_id is null and workflow_id is not null
+                       (select workflow_id, def, step_key from steps where block_id is null and workflow_id is not null
                         union all
-                        select workflow_id, def from steps_archive where block_id is null and workflow_id is not null) as s
-                    on s.workflow_id = w.id
+                        select workflow_id, def, step_key from steps_archive where block_id is null and workflow_id is not null) as s
+                    on s.workflow_id = w.id and s.step_key not like '%:compensation'
                  where w.state = 'succeeded' group by 1, 2, 3";
     let mut found = Vec::new();
     scene.each(text, |row| {

@@ -26,6 +26,8 @@ fn every_statement_prepares_and_names_its_parameters_in_order() {
         INSERT_CLAIM,
         DELETE_CLAIM,
         INSERT_ATTEMPT,
+        INSERT_POLL,
+        FORGET_POLLS,
         INSERT_EVENT,
         INSERT_TICK,
         INSERT_AUDIT,
@@ -49,6 +51,7 @@ fn every_statement_prepares_and_names_its_parameters_in_order() {
         RENEW_GROUPS,
         RENEW_SESSIONS,
         READY_ROOTS,
+        READY_QUEUES,
         UNSETTLED_CHILDREN,
         AT_INDEX,
         &due(10),
@@ -85,6 +88,7 @@ fn what_waits_is_found_without_reading_history() {
     let connection = migrated();
     for (sql, index) in [
         (READY_ROOTS, "steps_ready"),
+        (READY_QUEUES, "steps_ready"),
         (OLDEST_READY, "steps_ready"),
         (OLDEST_PENDING, "steps_ready"),
         (UNSETTLED_CHILDREN, "steps_block"),

@@ -4,7 +4,7 @@ use super::{Plan, Values, values};
 use crate::batch::{Batch, WorkflowEvent, WorkflowWrite};
 use crate::sql::Param;
 use crate::statements as sql;
-use model::{BranchDecision, Workflow};
+use model::{Aftermath, BranchDecision, CompensationRun, Decision, ResolutionDecision, Workflow};
 
 impl<'a> Plan<'a> {
     pub(super) fn put_workflows(&mut self, batch: &'a Batch) {
@@ -21,6 +21,15 @@ impl<'a> Plan<'a> {
         let label = |w: &'a Workflow| w.labels.iter().map(|(name, value)| values![name, value, w.id.bytes()]);
         self.put(sql::INSERT_WORKFLOW_LABEL, true, made.flat_map(label).collect());
         self.put(sql::WRITE_WORKFLOW, true, moved);
+        let after = batch.workflows.iter().filter_map(|write| Some((&write.workflow, write.expected?)));
+        let after = after.filter_map(|(workflow, expected)| {
+            Some(aftermath(workflow, workflow.aftermath.as_deref()?, expected + 1))
+        });
+        self.put(sql::WRITE_AFTERMATH, true, after.collect());
+        let decisions = batch.resolution_decisions.iter().map(resolution_decision).collect();
+        self.put(sql::INSERT_RESOLUTION_DECISION, true, decisions);
+        self.put(sql::INSERT_COMPENSATION_RUN, true, batch.new_runs.iter().map(new_run).collect());
+        self.put(sql::WRITE_COMPENSATION_RUN, true, batch.moved_runs.iter().map(moved_run).collect());
         let events = batch.workflow_events.iter().map(workflow_event).collect();
         self.put(sql::INSERT_WORKFLOW_EVENT, true, events);
         let decisions = batch.branch_decisions.iter().map(branch_decision).collect();
@@ -70,6 +79,66 @@ fn moved_workflow(w: &Workflow, expected: u64) -> Values<'_> {
         w.paused_by.map(|by| by.word()),
         w.id.bytes(),
         expected,
+    ]
+}
+
+/// For `write_aftermath.sql`.
+fn aftermath<'a>(w: &'a Workflow, after: &'a Aftermath, expected: u64) -> Values<'a> {
+    let undo = after.undo.as_ref().map(|undo| serde_json::to_string(undo).unwrap_or_default());
+    values![
+        after.auto_retries,
+        after.auto_retry_at,
+        after.restarted_at,
+        after.resolved_at,
+        after.cancel_requested_at,
+        after.compensation_started_at,
+        after.compensated_at,
+        after.compensations,
+        i64::from(after.has_skips),
+        undo,
+        w.id.bytes(),
+        expected,
+    ]
+}
+
+/// For `insert_resolution_decision.sql`.
+fn resolution_decision(d: &ResolutionDecision) -> Values<'_> {
+    let from = match &d.decision {
+        Decision::RetryFromStep { step, .. } => Some(step.as_str()),
+        _ => None,
+    };
+    let detail = serde_json::to_string(&d.decision).unwrap_or_default();
+    values![d.workflow.bytes(), d.at, d.decision.word(), &d.by, &d.why, from, detail]
+}
+
+/// For `insert_compensation_run.sql`.
+fn new_run(run: &CompensationRun) -> Values<'_> {
+    values![
+        run.workflow.bytes(),
+        run.compensation,
+        run.position,
+        &run.step_key,
+        run.undoes.bytes(),
+        &run.action,
+        run.state.word(),
+    ]
+}
+
+/// For `write_compensation_run.sql`.
+fn moved_run(run: &CompensationRun) -> Values<'_> {
+    values![
+        run.state.word(),
+        run.step.as_ref().map(|step| step.bytes()),
+        run.items_done,
+        run.items_skipped,
+        run.cursor.map(|(at, _)| at),
+        run.cursor.as_ref().map(|(_, id)| id.bytes()),
+        run.started_at,
+        run.finished_at,
+        run.failure_message.as_deref(),
+        run.workflow.bytes(),
+        run.compensation,
+        run.position,
     ]
 }
 

@@ -136,7 +136,8 @@ fn direct(side: &Side, op: &Op) -> Asked {
             })
         }
         Op::OperateWorkflow { workflow, verb, dry_run, why } => {
-            let (workflow, verb, dry_run, why) = (side.workflow(*workflow), *verb, *dry_run, why.clone());
+            let (workflow, verb, dry_run, why) =
+                (side.workflow(*workflow), verb.clone(), *dry_run, why.clone());
             let by = "somebody".into();
             let operation =
                 WorkflowOperation { workflow, verb, by, why, dry_run, expected: None, force: None };

@@ -2,6 +2,7 @@
 
 use super::dice::Dice;
 use engine::WorkflowVerb;
+use model::Decision;
 use stepfast_testkit::stored;
 use store::workflows::Definition;
 
@@ -100,5 +101,14 @@ pub fn input(dice: &mut Dice) -> String {
 }
 
 pub fn verb(dice: &mut Dice) -> WorkflowVerb {
-    *dice.one(&[WorkflowVerb::Pause, WorkflowVerb::Resume, WorkflowVerb::Resume, WorkflowVerb::Cancel])
+    let retry = || WorkflowVerb::Resolve(Decision::Retry);
+    dice.one(&[
+        WorkflowVerb::Pause,
+        WorkflowVerb::Resume,
+        WorkflowVerb::Resume,
+        WorkflowVerb::Cancel,
+        retry(),
+        retry(),
+    ])
+    .clone()
 }

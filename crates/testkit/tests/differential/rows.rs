@@ -28,7 +28,7 @@ const TABLES: [(&str, &str, &str); 30] = [
     (
         "dispatch_groups",
         "dispatch_group ordinal owner_id epoch lease_ends_at breaker last_selected_at current_tick_id \
-         last_tick_completed_at owned_since ready",
+         last_tick_completed_at owned_since ready published_to",
         "ordinal",
     ),
     (

@@ -3,7 +3,7 @@
 //! Why    the answer was thrown away, and its steps ran for ever in a session that had never heard of them.
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
-use engine::{Attending, EngineError, Sent};
+use engine::{Attending, EngineError, Errand, Sent};
 use model::{Outcome, Report, SessionOffer, State};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -31,12 +31,13 @@ async fn a_step_that_began_in_doubt_is_run() {
     let mut nodes = Nodes::start(vec![config("one")]).await;
     let (hand, mut published) = tokio::sync::mpsc::unbounded_channel();
     let minute = Duration::from_secs(60);
-    let attending =
-        Attending { hand, capacity: 100, durable: true, stale_after: 15 * minute, look_every: minute };
+    let (queue, stale_after) = ("played".into(), 15 * minute);
+    let attending = Attending { hand, queue, capacity: 100, durable: true, stale_after, look_every: minute };
     nodes.engine(0).attend(attending).await.unwrap();
     let doubt = nodes.add_doubtful(engine::Config { standby: true, ..config("two") });
     nodes.create(0, work(1)).await;
-    let outgoing = tokio::time::timeout(minute, published.recv()).await.unwrap().unwrap();
+    let errand = tokio::time::timeout(minute, published.recv()).await.unwrap().unwrap();
+    let Errand::Publish(outgoing) = errand else { panic!("{errand:?}") };
     let engine = nodes.engine(1);
     let offer =
         SessionOffer { host: "asks".into(), queues: vec![], actions: vec![], capacity: 0, remote: false };

@@ -202,3 +202,79 @@ steps:
     }
     nodes.until("all succeeded", all(W::Succeeded, 6)).await;
 }
+
+const PAYS: &str = "
+workflow: pays
+version: 1.0.0
+secrets: [input.card]
+steps:
+  - { key: charge, action: echo, arguments: { card: \"${input.card}\" } }
+  - { key: line, action: echo, arguments: \"${outputs.charge.card}\", message_group: \"'customer-' + string(input.n)\", mode: next_on_error }
+  - { key: end, action: fail, arguments: { card: \"${outputs.line}\" } }
+";
+
+/// Work is pulled from another node, and reported back, by rows of the database.
+#[tokio::test]
+async fn what_is_secret_travels_sealed_between_nodes() {
+    let nodes = two().await;
+    define(&nodes, PAYS).await;
+    nodes.work(1).await;
+    for n in 0..12 {
+        start(&nodes, n % 2, "pays", json!({"card": "CANARY-4111", "n": n})).await;
+        let all = stepfast_testkit::everything(&nodes.database()).await;
+        assert!(!stepfast_testkit::holds(&all, "CANARY-4111"));
+    }
+    nodes.until("all failed", all(W::Failed, 12)).await;
+    let everything = stepfast_testkit::everything(&nodes.database()).await;
+    assert!(stepfast_testkit::holds(&everything, model::SEALED));
+    assert!(!stepfast_testkit::holds(&everything, "CANARY-4111"));
+}
+
+/// Ids of the events that are to be delivered, by workflow.
+fn deliveries(nodes: &Nodes, workflow: WorkflowId) -> Vec<String> {
+    let filter = store::Filter { action: Some("deliver".into()), limit: 1_000, ..store::Filter::default() };
+    let rows = nodes.browse().steps(&filter).expect("a read");
+    let arguments = rows.iter().map(|row| serde_json::from_str(&row.step.arguments).expect("JSON"));
+    let source = format!("/v1/workflows/{workflow}");
+    let of = arguments.filter(|a: &serde_json::Value| a["body"]["source"] == source.as_str());
+    of.map(|a| a["id"].as_str().expect("an id").to_string()).collect()
+}
+
+#[tokio::test]
+async fn each_event_is_delivered_by_one_step_whoever_decides_about_its_workflow() {
+    let nodes = two().await;
+    define(&nodes, ORDER).await;
+    nodes.work(0).await;
+    nodes.work(1).await;
+    let asked = model::NewSubscription {
+        name: "all".into(),
+        url: "https://example.com/hooks".into(),
+        types: vec!["workflow.*".into()],
+        active: true,
+        ..model::NewSubscription::default()
+    };
+    nodes.engine(0).add_subscription(asked, None, "test".into()).await.expect("it is made");
+    let (mut told, mut started) = (0, 0);
+    // The other node learns of it within a second.
+    while told < 10 {
+        started += 1;
+        assert!(started < 500, "the other node never learns of it");
+        let id = start(&nodes, started % 2, "order", json!({"n": started, "items": [1]})).await;
+        nodes
+            .until("it succeeded", |n| {
+                n.browse().workflow(id).expect("a read").expect("it is there").state == W::Succeeded
+            })
+            .await;
+        told = if deliveries(&nodes, id).len() == 2 { told + 1 } else { 0 };
+    }
+    let mut ids = Vec::new();
+    for n in 0..20 {
+        ids.push(start(&nodes, n % 2, "order", json!({"n": n, "items": [1]})).await);
+    }
+    nodes.until("all succeeded", all(W::Succeeded, started + 20)).await;
+    let mut all: Vec<String> = ids.iter().flat_map(|id| deliveries(&nodes, *id)).collect();
+    assert_eq!(all.len(), 40);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 40, "each event once");
+}

@@ -1,7 +1,7 @@
 //! A pattern on a stage: its definitions run as they are written, and the story says which job answers when.
 
 use super::page::Pattern;
-use model::definition::{Definition, Work};
+use model::definition::Definition;
 use model::{Name, Outcome, SessionOffer, State, StepId, WorkflowId};
 use rules::operator::Verb;
 use rules::settle::Mode;
@@ -25,10 +25,7 @@ fn read(yaml: &str) -> Definition {
 /// A worker for all that the definitions name. It holds every job until the story has it answer.
 fn worker(definitions: &[Definition]) -> SessionOffer {
     let steps = definitions.iter().flat_map(|definition| &definition.steps);
-    let actions = steps.filter_map(|step| match &step.work {
-        Work::Action(action) => Some(action.action.as_str()),
-        _ => None,
-    });
+    let actions = steps.filter_map(|step| Some(step.work.action()?.action.as_str()));
     let actions: BTreeSet<&str> = actions.collect();
     SessionOffer {
         host: "patterns".into(),

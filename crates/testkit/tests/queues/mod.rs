@@ -26,6 +26,7 @@ fn key() -> TokenKey {
 
 async fn publisher(nodes: &Nodes, n: usize, queue: &MemoryQueue) -> Publisher {
     let config = PublisherConfig {
+        queue: "memory".into(),
         endpoint: "http://127.0.0.1:1".into(),
         default_pool: "DISPATCH-POOL".into(),
         key: key(),
@@ -136,4 +137,26 @@ async fn one_that_stands_by_publishes_when_the_other_is_gone() {
     once.dedup();
     assert_eq!(once.len(), 20, "nothing was published twice");
     processors[0].stop(Duration::from_secs(5)).await;
+}
+
+/// Issue 5: a node published from the queues of its own configuration alone, so that what named the own queue of another host, and
+/// stood in a dispatch group of this one, was never published.
+#[tokio::test]
+async fn what_names_the_own_queue_of_another_node_is_published_by_whoever_has_its_group() {
+    let nodes = Nodes::start(vec![config("one"), config("two")]).await;
+    nodes.until("each has its share", |n| n.spread() == [5, 5]).await;
+    let (queue, ran) = (MemoryQueue::new(MINUTE, None), Ran::default());
+    let publishers = [publisher(&nodes, 0, &queue).await, publisher(&nodes, 1, &queue).await];
+    let processors = [processor(&nodes, 0, &ran).await, processor(&nodes, 1, &ran).await];
+    let letter = |i: u64, host: &str| json!({"action": "deliver", "queue": host, "arguments": {"n": i}});
+    nodes.create(0, (0..20).map(|i| letter(i, "one")).collect()).await;
+    nodes.create(1, (20..40).map(|i| letter(i, "two")).collect()).await;
+    route(&queue, &processors, 40).await;
+    nodes.until("all ended", |n| n.steps().iter().all(|(_, state)| *state == State::Completed)).await;
+    for publisher in publishers {
+        publisher.stop().await;
+    }
+    for processor in &processors {
+        processor.stop(Duration::from_secs(5)).await;
+    }
 }

@@ -63,11 +63,27 @@ impl MiniStack {
         self.process.stop();
     }
 
+    /// A FIFO queue of this name; its address.
+    pub fn make_queue(&self, name: &str) -> String {
+        let body = format!(r#"{{"QueueName":"{name}","Attributes":{{"FifoQueue":"true"}}}}"#);
+        let made = self.answers_ok(&format!(
+            "POST / HTTP/1.0\r\nHost: localhost\r\nX-Amz-Target: AmazonSQS.CreateQueue\r\n\
+             Content-Type: application/x-amz-json-1.0\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        assert!(made, "a server that runs makes the queue {name}");
+        format!("sqs+{}/000000000000/{name}?region=us-east-1", self.endpoint())
+    }
+
     fn is_healthy(&self) -> bool {
+        self.answers_ok("GET /_ministack/health HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    }
+
+    fn answers_ok(&self, request: &str) -> bool {
         let ask = || {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
             stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-            stream.write_all(b"GET /_ministack/health HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+            stream.write_all(request.as_bytes())?;
             let mut answer = [0; 12];
             stream.read_exact(&mut answer)?;
             std::io::Result::Ok(answer.ends_with(b"200"))

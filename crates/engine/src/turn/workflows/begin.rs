@@ -2,6 +2,7 @@
 
 use super::super::node::{Node, Turn};
 use super::pauses::Pauses;
+use super::secrets::hidden;
 use super::{Changed, Entry};
 use crate::EngineError;
 use crate::request::{Reply, StartWorkflow, Started};
@@ -129,8 +130,16 @@ impl Node {
         start: &StartWorkflow,
         now: Timestamp,
     ) -> Result<std::result::Result<Workflow, Vec<Fault>>> {
-        let input: Arc<str> = start.input.as_ref().map_or("{}", |raw| raw.get()).into();
-        let mut faults = looked_at(plan, &input, &start.labels);
+        let input = start.input.as_ref().map_or("{}", |raw| raw.get());
+        let mut faults = looked_at(plan, input, &start.labels);
+        let id = self.new_workflow_id(now);
+        let input: Arc<str> = match self.sealed_input(plan, input, id) {
+            Ok(sealed) if faults.is_empty() => sealed,
+            sealed => {
+                faults.extend(sealed.err());
+                return Ok(Err(faults));
+            }
+        };
         let key = concurrency_key(plan, &input).unwrap_or_else(|fault| {
             faults.push(fault);
             None
@@ -145,6 +154,7 @@ impl Node {
         let mut labels = plan.definition.labels.clone();
         labels.extend(start.labels.clone());
         let workflow = Workflow {
+            id,
             labels: labels.into_iter().collect(),
             concurrency_key: key,
             ..self.blank_workflow(plan, input, dispatch_group, now)
@@ -160,7 +170,7 @@ impl Node {
         now: Timestamp,
     ) -> Workflow {
         Workflow {
-            id: WorkflowId::from_bytes(self.ids.row(now)),
+            id: self.new_workflow_id(now),
             definition: plan.pinned.clone(),
             dispatch_group,
             state: WorkflowState::Running,
@@ -177,6 +187,7 @@ impl Node {
             started_at: None,
             completed_at: None,
             wake_at: None,
+            aftermath: None,
             version: 0,
         }
     }
@@ -191,6 +202,9 @@ impl Node {
             broken: BTreeMap::new(),
             runs: BTreeMap::new(),
             pauses: Pauses::default(),
+            replaced: BTreeMap::new(),
+            cut: Default::default(),
+            undoing: Vec::new(),
             ends: None,
             change: Some(Changed::Made),
             turn: self.turn_number,
@@ -258,6 +272,7 @@ fn looked_at(plan: &Plan, input: &str, labels: &BTreeMap<String, String>) -> Vec
         let value = serde_json::from_str(input).unwrap_or_default();
         for (at, problem) in shape.complaints(&value) {
             let fix = format!("write what the input schema of `{}` asks for", plan.pinned.key);
+            let problem = hidden(problem, plan, input);
             faults.push(fault(format!("input{}", at.replace('/', ".")), problem, fix));
         }
     }

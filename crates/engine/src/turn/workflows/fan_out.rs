@@ -4,7 +4,7 @@ use super::super::node::{Node, Turn};
 use super::{Entry, Live, load};
 use crate::EngineError;
 use model::ITEMS_ACTION;
-use model::definition::{ActionDef, Gather, Work};
+use model::definition::{ActionDef, Gather};
 use model::{
     BlockId, Detail, Effect, Event, Move, NewStep, Reason, State, Step, StepId, StepKind, Success, Timestamp,
     limits,
@@ -52,10 +52,7 @@ impl Fan {
 }
 
 fn action(plan: &Plan, def: u32) -> Option<&ActionDef> {
-    match &plan.def(def).work {
-        Work::Action(action) => Some(action),
-        _ => None,
-    }
+    plan.def(def).work.action()
 }
 
 fn how(plan: &Plan, def: u32) -> Gather {
@@ -111,7 +108,7 @@ impl Node {
                 self.end_parent(id, message)?;
             }
             Ok(mut plan) => {
-                self.mark(entry, def, &mut plan, Some(0));
+                self.mark(entry, def, &mut plan, Some(0))?;
                 self.carry_out(turn, plan)?;
             }
         }
@@ -144,12 +141,12 @@ impl Node {
             made.success = each.map_or(Success::All, |each| each.success);
             made.to_come = items.as_ref().map_or(0, |items| items.len() as u32);
         }
-        self.mark(entry, def, &mut rows, None);
+        self.mark(entry, def, &mut rows, None)?;
         let id = rows.roots.first().copied().expect("one step was asked for");
         for (step, _) in &mut rows.steps {
             step.wake_at = at;
         }
-        let run = entry.runs.get(&def).copied().unwrap_or(1);
+        let run = entry.run(def);
         let live = Live {
             step: id,
             run,
@@ -158,7 +155,7 @@ impl Node {
             fan: Some(Fan::new(block, items)),
             below: None,
         };
-        entry.progress.begin(def);
+        entry.begin(def);
         entry.live.insert(def, live);
         self.carry_out(turn, rows)?;
         if at.is_none() {

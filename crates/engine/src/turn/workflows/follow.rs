@@ -11,7 +11,7 @@ use model::{
 };
 use rules::backoff;
 use rules::workflow::progress::{Next, Passed};
-use rules::workflow::{self, Data, Decided, End, Then};
+use rules::workflow::{self, Data, Decided, End, Then, resolution};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::Result;
@@ -37,6 +37,7 @@ impl Node {
                 None => self.step_ended(turn, entry, &step, part, now)?,
             }
         }
+        self.deliver_events(turn, now)?;
         Ok(any)
     }
 
@@ -155,6 +156,11 @@ impl Node {
         now: Timestamp,
     ) -> Result<Vec<Next>> {
         let plan = entry.plan.clone();
+        if plan.undoes(def).is_some() {
+            self.note_undone(entry, step, end, now);
+            return Ok(Vec::new());
+        }
+        self.note_success(entry, def, end);
         let mut told = Vec::new();
         let data = Data::new(&plan, &entry.answers);
         let then = workflow::after(&plan, def, end, &data, &mut told);
@@ -182,7 +188,9 @@ impl Node {
             Then::Fail(message) => {
                 entry.broken.insert(def, step);
                 if entry.is_going_on() || entry.workflow.state == WorkflowState::Paused {
-                    self.move_workflow(entry, WorkflowState::Failed, Some(message), now)?;
+                    let retries = entry.workflow.aftermath.as_ref().map_or(0, |after| after.auto_retries);
+                    let follow = resolution::on_failure(&plan.definition.on_failure, retries, step, now);
+                    self.fail_workflow(entry, message, follow, now)?;
                 }
                 Vec::new()
             }
@@ -225,6 +233,16 @@ impl Node {
             self.note_decisions(&entry, told, now);
             queue.extend(self.carry_out_todo(turn, &mut entry, next.step, todo, now)?);
         }
+        if entry.workflow.state == WorkflowState::Compensating {
+            self.go_on_undoing(turn, &mut entry, now)?;
+            return match entry.workflow.state {
+                WorkflowState::Running => {
+                    let next = entry.progress.due(&entry.plan.graph);
+                    self.go_on(turn, entry, next.into(), now)
+                }
+                _ => self.settle_workflow(entry, now),
+            };
+        }
         if let Some((state, message)) = entry.ends.take() {
             self.end_now(turn, &mut entry, state, message, now)?;
         }
@@ -261,8 +279,10 @@ impl Node {
                 (Event::Completed, Detail { response, ..Detail::default() })
             }
             WorkflowState::Cancelled => (Event::ChildrenCancelled, Detail::default()),
-            _ => {
-                let error_message = Some(format!("workflow {id} ({key}) failed: {why}"));
+            state => {
+                let done =
+                    if state == WorkflowState::Compensated { "failed and was undone" } else { "failed" };
+                let error_message = Some(format!("workflow {id} ({key}) {done}: {why}"));
                 (Event::ChildrenFailed, Detail { error_message, ..Detail::default() })
             }
         };

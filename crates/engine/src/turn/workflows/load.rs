@@ -2,14 +2,16 @@
 
 use super::super::node::Node;
 use super::pauses::Pauses;
-use super::{Entry, Fan, Live};
+use super::{Entry, Fan, Live, Run, polls};
 use model::definition::Work;
-use model::{ForWorkflow, PauseState, Pinned, State, Step, StepId, Timestamp, WorkflowId, limits};
+use model::{
+    ForWorkflow, PauseState, Pinned, Reason, RetrySource, State, Step, StepId, Timestamp, WorkflowId, limits,
+};
 use rules::workflow::progress::Progress;
 use rules::workflow::{self, Answers, Data, End, Items, Plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::workflows as record;
+use store::workflows::{self as record, Trace};
 use store::{Result, StoreError, pauses};
 
 /// Who decides about a workflow.
@@ -38,11 +40,18 @@ impl Node {
             broken: BTreeMap::new(),
             runs: BTreeMap::new(),
             pauses: Pauses::default(),
+            replaced: BTreeMap::new(),
+            cut: Default::default(),
+            undoing: Vec::new(),
             ends: None,
             change: None,
             turn: self.turn_number,
         };
         self.trace(&mut entry)?;
+        if entry.undo().is_some_and(|undo| undo.planned) {
+            let number = entry.aftermath().compensations;
+            entry.undoing = record::compensation_runs(self.store.reader(), id, number)?;
+        }
         Ok(Some(entry))
     }
 
@@ -95,20 +104,32 @@ impl Node {
         let traces = record::traces(self.store.reader(), entry.workflow.id, |def| plan.reads(def))?;
         for trace in &traces {
             trace.response.iter().for_each(|text| entry.answers.put(trace.def, text.as_str()));
-            entry.runs.insert(trace.def, trace.run);
+            entry.runs.insert(trace.def, Run { number: trace.run, step: trace.step });
         }
-        self.trace_pauses(entry)?;
+        self.trace_pauses(entry, &traces)?;
         for trace in traces {
             if !trace.state.is_terminal() {
-                entry.progress.begin(trace.def);
+                entry.begin(trace.def);
                 let live = self.live(&plan, trace.step, trace.def, trace.run)?;
                 entry.live.insert(trace.def, live);
                 continue;
             }
+            if plan.undoes(trace.def).is_some() {
+                continue;
+            }
+            if trace.state == State::Superseded {
+                entry.replaced.insert(trace.def, (trace.step, RetrySource::RetryFromStep));
+                continue;
+            }
+            if trace.reason == Some(Reason::TerminatedEarly) {
+                entry.cut.insert(trace.def);
+            }
             if trace.state == State::Completed && is_behind(entry, trace.def) {
                 entry.progress.begin(trace.def);
-                if entry.pauses.over.get(&trace.def) == Some(&PauseState::TimedOut) {
-                    entry.broken.insert(trace.def, trace.step);
+                match entry.pauses.over.get(&trace.def) {
+                    Some(PauseState::TimedOut) => drop(entry.broken.insert(trace.def, trace.step)),
+                    Some(PauseState::Cancelled) => drop(entry.cut.insert(trace.def)),
+                    _ => {}
                 }
                 continue;
             }
@@ -126,13 +147,16 @@ impl Node {
     }
 
     /// The pauses of its current runs, what was sent to them, and what waits for others to begin.
-    fn trace_pauses(&mut self, entry: &mut Entry) -> Result<()> {
+    fn trace_pauses(&mut self, entry: &mut Entry, traces: &[Trace]) -> Result<()> {
         if !entry.plan.has_pauses() {
             return Ok(());
         }
         let (plan, id) = (entry.plan.clone(), entry.workflow.id);
+        // What was sent to a run that was superseded counts no more.
+        let stands = |trace: &&Trace| trace.state != State::Superseded;
+        let runs: BTreeMap<u32, u32> = traces.iter().filter(stands).map(|t| (t.def, t.run)).collect();
         for pause in pauses::of_workflow(self.store.reader(), id)? {
-            if entry.runs.get(&pause.def) != Some(&pause.run) {
+            if runs.get(&pause.def) != Some(&pause.run) {
                 continue;
             }
             let output = plan.payload_of(pause.def);
@@ -155,7 +179,7 @@ impl Node {
             Some(step) => step.clone(),
             None => self.store.step(id)?.ok_or_else(missing)?,
         };
-        let deadline = deadline(plan, def, step.created_at);
+        let deadline = deadline(plan, def, step.created_at).or_else(|| polls::deadline(plan, def, &step));
         let fan = self.fan(plan, def, &step)?;
         let goes_on = matches!(plan.def(def).work, Work::Wait(_)) || fan.is_some();
         let goes_on_at = step.wake_at.filter(|_| step.state == State::Pending && goes_on);
@@ -168,7 +192,7 @@ impl Node {
 
     /// What the items of a fan-out have answered so far.
     fn fan(&mut self, plan: &Plan, def: u32, step: &Step) -> Result<Option<Fan>> {
-        let (Work::Action(action), Some(block)) = (&plan.def(def).work, step.child_block) else {
+        let (Some(action), Some(block)) = (plan.def(def).work.action(), step.child_block) else {
             return Ok(None);
         };
         let items = match &action.each {

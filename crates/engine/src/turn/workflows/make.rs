@@ -49,7 +49,7 @@ impl Node {
         }
     }
 
-    fn run_step(
+    pub(super) fn run_step(
         &mut self,
         turn: &mut Turn,
         entry: &mut Entry,
@@ -64,7 +64,7 @@ impl Node {
                 self.fail_step(turn, entry, def, message, now)
             }
             Ok(mut rows) => {
-                self.mark(entry, def, &mut rows, None);
+                self.mark(entry, def, &mut rows, None)?;
                 self.begin_live(entry, def, &rows, now);
                 self.carry_out(turn, rows)?;
                 Ok(Vec::new())
@@ -74,10 +74,10 @@ impl Node {
 
     fn begin_live(&mut self, entry: &mut Entry, def: u32, rows: &Rows, now: Timestamp) {
         let step = rows.roots.first().copied().expect("one step was asked for");
-        let run = entry.runs.get(&def).copied().unwrap_or(1);
+        let run = entry.run(def);
         let deadline = load::deadline(&entry.plan, def, now);
         let live = Live { step, run, deadline, goes_on_at: None, fan: None, below: None };
-        entry.progress.begin(def);
+        entry.begin(def);
         entry.live.insert(def, live);
     }
 
@@ -98,7 +98,7 @@ impl Node {
             return self.fail_step(turn, entry, def, message, now);
         }
         let mut rows = self.sound_plan(turn, self.own_step(entry, def), now)?;
-        self.mark(entry, def, &mut rows, None);
+        self.mark(entry, def, &mut rows, None)?;
         rows.steps.iter_mut().for_each(|(step, _)| step.wake_at = Some(at));
         self.begin_live(entry, def, &rows, now);
         entry.live.entry(def).and_modify(|live| live.goes_on_at = Some(at));
@@ -130,29 +130,33 @@ impl Node {
             Some(_) if input.get().len() > limits::PAYLOAD_BYTES_MAX => {
                 Some(format!("its input would be {} bytes long", input.get().len()))
             }
-            Some(plan) => plan
-                .input
-                .as_ref()
-                .and_then(|shape| shape.complaint(&serde_json::from_str(input.get()).unwrap_or_default()))
-                .map(|complaint| format!("its input does not suit `{named}`: {complaint}")),
+            Some(_) => None,
         };
         let plan = match (plan, complaint) {
             (Some(plan), None) => plan,
             (_, complaint) => return self.fail_step(turn, entry, def, complaint.unwrap_or_default(), now),
         };
+        let id = self.new_workflow_id(now);
+        let input = match self.input_below(entry, &plan, &input, id)? {
+            Ok(input) => input,
+            Err(complaint) => {
+                let message = format!("its input does not suit `{named}`: {complaint}");
+                return self.fail_step(turn, entry, def, message, now);
+            }
+        };
         let new = NewStep { arguments: Some(input.clone()), ..self.own_step(entry, def) };
         let mut rows = self.sound_plan(turn, new, now)?;
-        self.mark(entry, def, &mut rows, None);
+        self.mark(entry, def, &mut rows, None)?;
         self.begin_live(entry, def, &rows, now);
         self.carry_out(turn, rows)?;
         let live = entry.live.get_mut(&def).expect("it was just begun");
         let step = live.step;
         let blank =
             self.blank_workflow(&plan, input.get().into(), entry.workflow.dispatch_group.clone(), now);
-        live.below = Some(blank.id);
+        live.below = Some(id);
         self.start_without_worker(step)?;
         self.board.edit(step, |step, _| step.parked = true);
-        self.begin_workflow(turn, Workflow { parent: Some(step), depth, ..blank }, plan, now)?;
+        self.begin_workflow(turn, Workflow { id, parent: Some(step), depth, ..blank }, plan, now)?;
         Ok(Vec::new())
     }
 
@@ -197,9 +201,9 @@ impl Node {
         let AtOnce { state, reason, detail } = end;
         let error = detail.error_message.clone();
         let mut rows = self.sound_plan(turn, self.own_step(entry, def), now)?;
-        self.mark(entry, def, &mut rows, None);
+        self.mark(entry, def, &mut rows, None)?;
         let id = rows.roots.first().copied().expect("one step was asked for");
-        entry.progress.begin(def);
+        entry.begin(def);
         self.carry_out(turn, rows)?;
         let event = match state {
             State::Skipped => Event::ParentSkipped,
@@ -232,14 +236,27 @@ impl Node {
     }
 
     /// New rows are part of a workflow.
-    pub(super) fn mark(&mut self, entry: &mut Entry, def: u32, rows: &mut Rows, item: Option<u32>) {
+    pub(super) fn mark(
+        &mut self,
+        entry: &mut Entry,
+        def: u32,
+        rows: &mut Rows,
+        item: Option<u32>,
+    ) -> Result<()> {
+        let mut source = None;
         if item.is_none() {
-            self.forget_pause(entry, def);
-            entry.next_run(def);
+            let new = rows.roots.first().copied().expect("one step was asked for");
+            entry.begin_run(def, new);
+            if let Some((old, why)) = entry.replaced.remove(&def) {
+                self.link(old, new)?;
+                source = Some(why);
+            }
         }
         for (step, detail) in &mut rows.steps {
             mark_step(entry, def, step, detail, item);
+            detail.retry_source = source;
         }
+        Ok(())
     }
 
     /// A row of an ended run that another has taken the place of.
@@ -253,15 +270,17 @@ impl Node {
 }
 
 pub(super) fn mark_step(entry: &Entry, def: u32, step: &mut Step, detail: &mut Detail, item: Option<u32>) {
-    let run = entry.runs.get(&def).copied().unwrap_or(1);
+    let run = entry.run(def);
     step.in_workflow = Some(InWorkflow { workflow: entry.workflow.id, def, run, item });
-    detail.branch_key = entry.plan.graph.nodes[def as usize].branch.as_ref().map(|(_, key)| key.to_string());
+    let node = entry.plan.graph.nodes.get(def as usize);
+    detail.branch_key = node.and_then(|node| node.branch.as_ref()).map(|(_, key)| key.to_string());
 }
 
 /// What a row says is done there.
 fn action_of(plan: &Plan, def: u32) -> String {
     match &plan.def(def).work {
         Work::Action(action) => action.action.clone(),
+        Work::Poll(poll) => poll.run.action.clone(),
         Work::Wait(_) => WAIT_ACTION.into(),
         Work::Branch(_) => BRANCH_ACTION.into(),
         Work::Workflow(_) => WORKFLOW_ACTION.into(),

@@ -3,6 +3,7 @@
 //! Why    the end of one step and the beginning of the next are one commit, and a workflow's own row is written only when it begins,
 //!        ends or is held: how far it is follows from its steps.
 
+mod again;
 mod answer;
 mod begin;
 mod fan_out;
@@ -14,17 +15,25 @@ mod notify;
 mod operate;
 mod pause_times;
 mod pauses;
+mod polls;
+mod recover;
+mod resolve;
+mod secrets;
 mod timers;
 mod triggers;
+mod undo;
 mod waiting;
 mod write;
 
+use super::subscribed::Subscribers;
 use super::timers::Timers;
 use fan_out::Fan;
 use model::{
-    BranchDecision, DispatchGroup, Name, StepId, Timestamp, Workflow, WorkflowId, WorkflowState, limits,
+    Aftermath, BranchDecision, CompensationRun, DispatchGroup, Name, ResolutionDecision, RetrySource, StepId,
+    Timestamp, Undo, Workflow, WorkflowId, WorkflowState, limits,
 };
 use pauses::{PauseRows, Pauses};
+pub use polls::polled;
 use rules::board::IdMap;
 use rules::workflow::progress::Progress;
 use rules::workflow::{Answers, Plan};
@@ -57,9 +66,15 @@ struct Entry {
     /// Steps that ended badly, and because of which it is held.
     broken: BTreeMap<u32, StepId>,
     /// The last run of each step that had one.
-    runs: BTreeMap<u32, u32>,
+    runs: BTreeMap<u32, Run>,
     /// What it waits for, and what was sent to it.
     pauses: Pauses,
+    /// Runs that are superseded, and by what will be told when the next begins; and why there will be one.
+    replaced: BTreeMap<u32, (StepId, RetrySource)>,
+    /// Steps that were cut off when the whole ended.
+    cut: BTreeSet<u32>,
+    /// The plan of what is undone.
+    undoing: Vec<CompensationRun>,
     /// It ends before its steps do: how, and why.
     ends: Option<(WorkflowState, String)>,
     /// Its own row is to be written: the first one, or another.
@@ -68,19 +83,53 @@ struct Entry {
     turn: u64,
 }
 
+/// The how-manieth run of a step it is, and its row.
+#[derive(Clone, Copy)]
+struct Run {
+    number: u32,
+    step: StepId,
+}
+
 impl Entry {
     fn is_going_on(&self) -> bool {
         self.workflow.state.is_going_on() && self.ends.is_none()
     }
-    fn next_run(&mut self, def: u32) -> u32 {
-        let run = self.runs.entry(def).or_default();
-        *run += 1;
-        *run
+    fn begin_run(&mut self, def: u32, step: StepId) {
+        let number = self.runs.get(&def).map_or(0, |run| run.number) + 1;
+        self.runs.insert(def, Run { number, step });
+    }
+    /// A step is being done; one that undoes another has no place in the order of the steps.
+    fn begin(&mut self, def: u32) {
+        if self.plan.undoes(def).is_none() {
+            self.progress.begin(def);
+        }
+    }
+    fn run(&self, def: u32) -> u32 {
+        self.runs.get(&def).map_or(1, |run| run.number)
     }
     /// When it has taken too long.
     fn deadline(&self) -> Option<Timestamp> {
         let timeout = self.plan.definition.timeout?;
-        Some(self.workflow.started_at? + timeout)
+        let restarted = self.workflow.aftermath.as_ref().and_then(|after| after.restarted_at);
+        Some(restarted.or(self.workflow.started_at)? + timeout)
+    }
+    fn aftermath(&mut self) -> &mut Aftermath {
+        self.workflow.aftermath.get_or_insert_default()
+    }
+    fn undo(&self) -> Option<&Undo> {
+        self.workflow.aftermath.as_ref()?.undo.as_ref()
+    }
+    /// The version that its row has, or will have when this turn is written.
+    fn version(&self) -> u64 {
+        self.workflow.version + u64::from(self.change == Some(Changed::Moved))
+    }
+    /// When it is tried again by itself.
+    fn auto_retry_at(&self) -> Option<Timestamp> {
+        self.workflow
+            .aftermath
+            .as_ref()?
+            .auto_retry_at
+            .filter(|_| self.workflow.state == WorkflowState::Failed)
     }
 }
 
@@ -109,11 +158,17 @@ pub struct Workflows {
     events: Vec<WorkflowEvent>,
     decisions: Vec<BranchDecision>,
     pause_rows: PauseRows,
+    resolutions: Vec<ResolutionDecision>,
+    new_runs: Vec<CompensationRun>,
+    moved_runs: Vec<CompensationRun>,
+    /// Workflows of which the plan of what is undone is made once this turn is durable: only then is on disk what was done.
+    to_plan: VecDeque<(u64, WorkflowId)>,
     changed: Vec<WorkflowId>,
     /// Those that are over for good, by the turn that touched them last.
     over: VecDeque<(u64, WorkflowId)>,
     /// New ones that another node begins.
     abroad: Vec<Workflow>,
+    pub(super) subscribers: Subscribers,
 }
 
 impl Workflows {
@@ -127,9 +182,10 @@ impl Workflows {
         self.filled.clear();
         self.filling.append(&mut self.fill_next);
     }
-    /// There may be newer versions.
+    /// There may be newer versions, and others who want to be told.
     pub fn look_again(&mut self) {
         self.newest.clear();
+        self.subscribers.look_again();
     }
     /// What is not needed in memory is read again when it is; what is not on disk yet stays.
     pub fn trim(&mut self, durable: u64) {
@@ -150,6 +206,10 @@ impl Workflows {
         old.truncate(self.entries.len() - limits::CACHED_WORKFLOWS_MAX / 2);
         old.into_iter().for_each(|(_, id)| drop(self.entries.remove(&id)));
     }
+    /// Something waited for this turn to be on disk.
+    pub fn waits_for(&self, durable: u64) -> bool {
+        self.to_plan.front().is_some_and(|(turn, _)| *turn <= durable)
+    }
     /// When something is to be done although nothing arrives.
     pub fn next_at(&self) -> Option<Timestamp> {
         let waits =
@@ -157,9 +217,13 @@ impl Workflows {
         let filling = waits.then_some(Timestamp(0));
         [self.timers.next_at(), filling].into_iter().flatten().min()
     }
+    /// The step above a workflow in hand.
+    pub fn parent_of(&self, id: WorkflowId) -> Option<Option<StepId>> {
+        self.entries.get(&id).map(|entry| entry.workflow.parent)
+    }
     /// Whoever took it puts it back.
     fn put(&mut self, entry: Entry) {
-        if matches!(entry.workflow.state, WorkflowState::Succeeded | WorkflowState::Cancelled) {
+        if entry.workflow.state.is_final() {
             self.over.push_back((entry.turn, entry.workflow.id));
         }
         self.entries.insert(entry.workflow.id, entry);
@@ -174,7 +238,7 @@ impl Workflows {
     ) {
         let number = self.numbers.entry(of.dispatch_group.clone()).or_default();
         *number += 1;
-        self.events.push(WorkflowEvent {
+        let event = WorkflowEvent {
             dispatch_group: of.dispatch_group.clone(),
             number: *number,
             workflow: of.id,
@@ -182,6 +246,8 @@ impl Workflows {
             kind,
             step_key: step.map(Into::into),
             data,
-        });
+        };
+        self.subscribers.note(of, &event);
+        self.events.push(event);
     }
 }

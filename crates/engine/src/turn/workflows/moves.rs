@@ -6,7 +6,8 @@ use super::{Changed, Entry, Live};
 use model::{
     BlockId, Event, Move, PausedBy, Reason, State, Step, StepId, Timestamp, WorkflowId, WorkflowState,
 };
-use rules::workflow::{Todo, machine};
+use rules::eligible;
+use rules::workflow::{Todo, machine, resolution};
 use store::{Result, StoreError};
 
 /// Due when nothing else is: what is held waits for its workflow.
@@ -40,7 +41,12 @@ impl Node {
         match to {
             WorkflowState::Paused | WorkflowState::Failed => self.hold_all(entry),
             WorkflowState::Cancelled => self.cancel_live(entry, Reason::WorkflowCancelled),
-            WorkflowState::Pending | WorkflowState::Running | WorkflowState::Succeeded => Ok(()),
+            WorkflowState::Compensating => self.stop_live(entry, now),
+            WorkflowState::Pending
+            | WorkflowState::Running
+            | WorkflowState::Succeeded
+            | WorkflowState::Compensated
+            | WorkflowState::CompensationFailed => Ok(()),
         }
     }
 
@@ -72,12 +78,19 @@ impl Node {
         now: Timestamp,
     ) -> Result<()> {
         let ahead: Vec<u32> = entry.progress.ahead().collect();
+        entry.cut.extend(&ahead);
         for def in ahead {
             // Those behind it are skipped as well, each for itself.
             self.carry_out_todo(turn, entry, def, Todo::Skip(Reason::TerminatedEarly), now)?;
         }
         self.cancel_live(entry, Reason::TerminatedEarly)?;
-        self.move_workflow(entry, state, Some(message), now)
+        match state {
+            WorkflowState::Failed => {
+                let follow = (resolution::on_end(&entry.plan.definition.on_failure), false);
+                self.fail_workflow(entry, message, follow, now)
+            }
+            state => self.move_workflow(entry, state, Some(message), now),
+        }
     }
 
     /// Whatever is still being done is taken from whoever does it.
@@ -108,7 +121,7 @@ impl Node {
         Ok(())
     }
 
-    fn hold_block(&mut self, id: BlockId, held: bool) -> Result<()> {
+    pub(super) fn hold_block(&mut self, id: BlockId, held: bool) -> Result<()> {
         self.bring_block(id)?;
         if self.board.block(id).is_some_and(|block| block.held != held) {
             self.board.edit_block(id, |block| block.held = held);
@@ -119,7 +132,7 @@ impl Node {
 
     /// What goes on by itself keeps its time; it is looked at when the workflow goes on.
     fn hold_step(&mut self, id: StepId, at: Timestamp) -> Result<()> {
-        if self.bring(id)? && self.board.step(id).is_some_and(|step| step.state == State::Pending) {
+        if self.bring(id)? && self.board.step(id).is_some_and(eligible::waits) {
             self.board.edit(id, |step, _| {
                 step.wake_at = Some(at);
                 step.reason = Some(Reason::WorkflowHeld);
@@ -131,14 +144,23 @@ impl Node {
 
     /// A step came back to be done again while its workflow is held.
     pub(super) fn hold_if_held(&mut self, id: StepId) -> Result<()> {
-        let part = self.board.step(id).filter(|step| step.state == State::Pending);
+        let part = self.board.step(id).filter(|step| eligible::waits(step));
         let Some(part) = part.and_then(|step| step.in_workflow).filter(|part| part.item.is_none()) else {
             return Ok(());
         };
         let Some(entry) = self.entry(part.workflow)? else { return Ok(()) };
+        let (state, undoes) = (entry.workflow.state, entry.plan.undoes(part.def).is_some());
         let held = !entry.is_going_on();
         self.workflows.put(entry);
-        if held { self.hold_step(id, NEVER) } else { Ok(()) }
+        match state {
+            WorkflowState::Compensating if undoes => Ok(()),
+            WorkflowState::Compensating => {
+                let reason = Some(Reason::WorkflowCompensating);
+                self.apply(Move { reason, ..Move::new(id, Event::ParentCancelled) })
+            }
+            _ if held => self.hold_step(id, NEVER),
+            _ => Ok(()),
+        }
     }
 
     /// What was held may start.
@@ -154,10 +176,14 @@ impl Node {
             }
             let held = |step: &Step| step.reason == Some(Reason::WorkflowHeld);
             if self.bring(id)? && self.board.step(id).is_some_and(held) {
+                let now = self.board.now;
                 self.board.edit(id, |step, _| {
-                    step.wake_at = step.wake_at.filter(|at| *at != NEVER);
+                    // What was to be polled meanwhile is polled now.
+                    let polled = (step.state == State::Polling).then_some(now);
+                    step.wake_at = step.wake_at.filter(|at| *at != NEVER).or(polled);
                     step.reason = None;
                 });
+                self.timers.set(now, now, id);
                 self.board.refresh_window(id);
             }
         }
@@ -172,7 +198,7 @@ impl Node {
             return Ok(());
         }
         let message = "the step that waited for it has ended".to_string();
-        self.move_workflow(&mut entry, WorkflowState::Cancelled, Some(message), now)?;
+        self.cancel_or_undo(&mut entry, message, now)?;
         self.settle_workflow(entry, now)
     }
 }

@@ -5,10 +5,8 @@ use super::Entry;
 use crate::EngineError;
 use crate::request::{Forced, Reply, WorkflowOperated, WorkflowOperation, WorkflowVerb};
 use crate::signal::Signal;
-use model::{PausedBy, StepId, Timestamp, Workflow, WorkflowId, WorkflowState};
-use rules::workflow::machine;
+use model::{Decision, PausedBy, RetrySource, Timestamp, WorkflowId, WorkflowState};
 use rules::workflow::pause::{self, Fit};
-use rules::workflow::progress::Next;
 use store::workflows as record;
 use store::{AuditEntry, Result};
 
@@ -29,14 +27,47 @@ impl Node {
             turn.acts.refuse(reply, EngineError::NoWorkflow(id));
             return Ok(());
         };
-        if let Err(refused) = allowed(&entry, &operation) {
+        if operation.expected.is_some_and(|expected| expected != entry.version()) {
+            let changed = EngineError::WorkflowChanged { workflow: id, version: entry.version() };
             self.workflows.put(entry);
-            turn.acts.refuse(reply, refused);
+            turn.acts.refuse(reply, changed);
             return Ok(());
         }
-        let to = operation.verb.leads_to();
-        let from = entry.workflow.state;
-        let operated = WorkflowOperated { workflow: id, from, to, version: entry.workflow.version + 1 };
+        if operation.force.is_some() && operation.verb != WorkflowVerb::Resume {
+            self.workflows.put(entry);
+            let why = "only `resume` can be forced".into();
+            turn.acts.refuse(reply, EngineError::WorkflowRefused { workflow: id, why });
+            return Ok(());
+        }
+        match operation.verb.clone() {
+            WorkflowVerb::Pause => self.hold(turn, entry, (operation, Hold::Pause), reply, now),
+            WorkflowVerb::Resume => self.hold(turn, entry, (operation, Hold::Resume), reply, now),
+            WorkflowVerb::Cancel => {
+                let decision = Decision::Cancel { on_cancel: None };
+                self.resolve(turn, entry, (operation, decision), reply, now)
+            }
+            WorkflowVerb::Resolve(decision) => self.resolve(turn, entry, (operation, decision), reply, now),
+        }
+    }
+
+    /// Nothing new begins until somebody says so, or from now on.
+    fn hold(
+        &mut self,
+        turn: &mut Turn,
+        entry: Entry,
+        (operation, hold): (WorkflowOperation, Hold),
+        reply: Reply<WorkflowOperated>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (id, from) = (entry.workflow.id, entry.workflow.state);
+        let to = hold.leads_to();
+        if let Err(why) = hold.allowed(&entry, operation.force.as_ref()) {
+            self.workflows.put(entry);
+            turn.acts.refuse(reply, EngineError::WorkflowRefused { workflow: id, why });
+            return Ok(());
+        }
+        let (version, effects) = (entry.version() + 1, Vec::new());
+        let operated = WorkflowOperated { workflow: id, from, to, version, effects };
         if operation.dry_run {
             self.workflows.put(entry);
             turn.acts.reply(reply, operated);
@@ -50,7 +81,7 @@ impl Node {
             before: Some(from.to_string()),
             after: Some(to.to_string()),
         });
-        self.carry_out_verb(turn, entry, &operation, now)?;
+        self.carry_out_hold(turn, entry, (hold, &operation), now)?;
         turn.acts.reply(reply, operated);
         Ok(())
     }
@@ -64,31 +95,34 @@ impl Node {
         Ok(workflow.map(|workflow| workflow.dispatch_group).filter(|group| !self.owns(group)))
     }
 
-    fn carry_out_verb(
+    fn carry_out_hold(
         &mut self,
         turn: &mut Turn,
         mut entry: Entry,
-        operation: &WorkflowOperation,
+        (hold, operation): (Hold, &WorkflowOperation),
         now: Timestamp,
     ) -> Result<()> {
+        self.pass_down(turn, &entry, (hold, operation), now)?;
         let why = (!operation.why.is_empty()).then(|| operation.why.clone());
-        self.pass_down(turn, &entry, operation, now)?;
-        match operation.verb {
-            WorkflowVerb::Pause if entry.awaits() => {
+        match hold {
+            Hold::Pause if entry.awaits() => {
                 self.hold_waiting(&mut entry, why, now);
                 self.settle_workflow(entry, now)
             }
-            WorkflowVerb::Pause | WorkflowVerb::Cancel => {
-                self.move_workflow(&mut entry, operation.verb.leads_to(), why, now)?;
+            Hold::Pause => {
+                self.move_workflow(&mut entry, WorkflowState::Paused, why, now)?;
                 self.settle_workflow(entry, now)
             }
-            WorkflowVerb::Resume => {
-                self.move_workflow(&mut entry, WorkflowState::Running, None, now)?;
+            // It goes on where it was held; a step that ended badly is done again.
+            Hold::Resume => {
+                let broken = entry.broken.keys().copied().collect();
+                self.rewind(&mut entry, &broken, RetrySource::FailedRetry, now)?;
                 if let Some(forced) = &operation.force {
                     // What follows is found with all that may begin.
                     self.force_pauses(&mut entry, operation, forced, now)?;
                 }
-                self.resume(turn, entry, now)
+                let next = entry.progress.due(&entry.plan.graph);
+                self.go_on(turn, entry, next.into(), now)
             }
         }
     }
@@ -101,61 +135,21 @@ impl Node {
         self.note_change(entry);
     }
 
-    /// It goes on where it was held; a step that ended badly is done again.
-    fn resume(&mut self, turn: &mut Turn, mut entry: Entry, now: Timestamp) -> Result<()> {
-        self.release_all(&entry)?;
-        let broken: Vec<(u32, StepId)> = std::mem::take(&mut entry.broken).into_iter().collect();
-        let mut next = entry.progress.due(&entry.plan.graph);
-        for (def, old) in broken {
-            entry.progress.put_back(def);
-            entry.answers.remove(def);
-            let again = self.begin_again(turn, &mut entry, def, now)?;
-            let new = match entry.live.get(&def).map(|live| live.step) {
-                Some(new) => Some(new),
-                None => entry.broken.get(&def).copied(),
-            };
-            if let Some(new) = new {
-                self.supersede(old, new)?;
-            }
-            next.extend(again);
-        }
-        self.go_on(turn, entry, next.into(), now)
-    }
-
-    fn begin_again(
-        &mut self,
-        turn: &mut Turn,
-        entry: &mut Entry,
-        def: u32,
-        now: Timestamp,
-    ) -> Result<Vec<Next>> {
-        let plan = entry.plan.clone();
-        let data = rules::workflow::Data::new(&plan, &entry.answers);
-        let mut told = Vec::new();
-        let todo = rules::workflow::todo(&plan, Next { step: def, reached: true }, &data, now, &mut told);
-        self.note_decisions(entry, told, now);
-        self.carry_out_todo(turn, entry, def, todo, now)
-    }
-
     /// Workflows that it waits for are held and go on with it; they end with its steps.
     fn pass_down(
         &mut self,
         turn: &mut Turn,
         entry: &Entry,
-        operation: &WorkflowOperation,
+        (hold, operation): (Hold, &WorkflowOperation),
         now: Timestamp,
     ) -> Result<()> {
-        if operation.verb == WorkflowVerb::Cancel {
-            return Ok(());
-        }
         let below: Vec<WorkflowId> = entry.live.values().filter_map(|live| live.below).collect();
         for id in below {
             let Some(entry) = self.entry(id)? else { continue };
-            match fits(operation.verb, &entry.workflow) {
+            match hold.fits(&entry) {
                 true => {
-                    let (expected, force) = (None, None);
-                    let operation = WorkflowOperation { workflow: id, expected, force, ..operation.clone() };
-                    self.carry_out_verb(turn, entry, &operation, now)?;
+                    let operation = WorkflowOperation { force: None, ..operation.clone() };
+                    self.carry_out_hold(turn, entry, (hold, &operation), now)?;
                 }
                 false => self.workflows.put(entry),
             }
@@ -164,27 +158,39 @@ impl Node {
     }
 }
 
-fn allowed(entry: &Entry, operation: &WorkflowOperation) -> std::result::Result<(), EngineError> {
-    let workflow = &entry.workflow;
-    let refuse = |why: String| EngineError::WorkflowRefused { workflow: workflow.id, why };
-    if operation.expected.is_some_and(|expected| expected != workflow.version) {
-        return Err(EngineError::WorkflowChanged { workflow: workflow.id, version: workflow.version });
-    }
-    let resumes = operation.verb == WorkflowVerb::Resume;
-    match &operation.force {
-        Some(_) if !resumes => return Err(refuse("only `resume` can be forced".into())),
-        Some(forced) if workflow.state == WorkflowState::Paused => {
-            return forces(entry, forced).map_err(refuse);
+/// Whether new steps may begin.
+#[derive(Clone, Copy)]
+enum Hold {
+    Pause,
+    Resume,
+}
+
+impl Hold {
+    fn leads_to(self) -> WorkflowState {
+        match self {
+            Hold::Pause => WorkflowState::Paused,
+            Hold::Resume => WorkflowState::Running,
         }
-        None if resumes && entry.awaits() => {
-            let how = "send it with `stepfast trigger`, or force it with `stepfast resume --force`";
-            return Err(refuse(format!("{}; {how}", entry.pauses.awaited())));
-        }
-        _ => {}
     }
-    match fits(operation.verb, workflow) {
-        true => Ok(()),
-        false => Err(refuse(format!("it is {}, so it cannot be {}", workflow.state, operation.verb.done()))),
+    fn fits(self, entry: &Entry) -> bool {
+        match self {
+            // One that waits for triggers waits for a person too, from then on.
+            Hold::Pause => entry.workflow.state == WorkflowState::Running || entry.awaits(),
+            Hold::Resume => entry.workflow.state == WorkflowState::Paused && !entry.awaits(),
+        }
+    }
+    fn allowed(self, entry: &Entry, forced: Option<&Forced>) -> std::result::Result<(), String> {
+        let is_paused = entry.workflow.state == WorkflowState::Paused;
+        match (self, forced) {
+            (Hold::Resume, Some(forced)) if is_paused => forces(entry, forced),
+            (Hold::Resume, None) if entry.awaits() => {
+                let how = "send it with `stepfast trigger`, or force it with `stepfast resume --force`";
+                Err(format!("{}; {how}", entry.pauses.awaited()))
+            }
+            _ if self.fits(entry) => Ok(()),
+            (Hold::Pause, _) => Err(format!("it is {}, so it cannot be paused", entry.workflow.state)),
+            (Hold::Resume, _) => Err(format!("it is {}, so it cannot be resumed", entry.workflow.state)),
+        }
     }
 }
 
@@ -200,17 +206,5 @@ fn forces(entry: &Entry, forced: &Forced) -> std::result::Result<(), String> {
     match pause::has_shape(&entry.plan, *def, &value) {
         Fit::Yes => Ok(()),
         Fit::No(why) | Fit::NotYet(why) => Err(format!("{} asks for another payload: {why}", pause.awaits())),
-    }
-}
-
-fn fits(verb: WorkflowVerb, workflow: &Workflow) -> bool {
-    let listens = workflow.paused_by == Some(PausedBy::Trigger);
-    match (verb, workflow.state) {
-        (WorkflowVerb::Pause, WorkflowState::Running) => true,
-        // From then on it waits for a person too.
-        (WorkflowVerb::Pause, WorkflowState::Paused) => listens,
-        (WorkflowVerb::Resume, WorkflowState::Paused) => !listens,
-        (WorkflowVerb::Pause | WorkflowVerb::Resume, _) => false,
-        (WorkflowVerb::Cancel, state) => machine::next(state, WorkflowState::Cancelled).is_ok(),
     }
 }

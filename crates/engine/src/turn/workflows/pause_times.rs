@@ -4,9 +4,10 @@ use super::super::node::{Node, Turn};
 use super::Entry;
 use super::pauses::pass_on;
 use super::timers::shown;
-use model::{PauseState, Timestamp, WorkflowState, limits};
+use model::{PauseState, Timestamp, limits};
 use rules::workflow::pause::{self, Due};
 use rules::workflow::progress::Next;
+use rules::workflow::resolution;
 use store::Result;
 
 /// Who goes on with what stands for a payload.
@@ -40,6 +41,10 @@ impl Node {
         (def, due): (u32, Due),
         now: Timestamp,
     ) -> Result<Vec<Next>> {
+        if !entry.pauses.waiting.contains_key(&def) {
+            // One before it in this turn ended the whole.
+            return Ok(Vec::new());
+        }
         match due {
             Due::NotYet => Ok(Vec::new()),
             Due::Resume => Ok(self.resume_by_itself(entry, def, now)),
@@ -100,7 +105,7 @@ impl Node {
         self.end_pause(entry, def, (PauseState::TimedOut, None), now);
         // Done again, the step asks again.
         entry.broken.insert(def, pause.step);
-        if !entry.is_timed() {
+        if !entry.is_under_way() {
             return Ok(());
         }
         let asked = entry.plan.pause(def).and_then(|pause| pause.timeout);
@@ -110,6 +115,8 @@ impl Node {
             n => format!(", and {n} more time(s) as long"),
         };
         let message = format!("nobody sent {} within {span}{again}", pause.awaits());
-        self.move_workflow(entry, WorkflowState::Failed, Some(message), now)
+        let retries = entry.workflow.aftermath.as_ref().map_or(0, |after| after.auto_retries);
+        let follow = resolution::on_failure(&entry.plan.definition.on_failure, retries, pause.step, now);
+        self.fail_workflow(entry, message, follow, now)
     }
 }

@@ -99,8 +99,8 @@ impl Entry {
             && self.workflow.paused_by == Some(PausedBy::Trigger)
             && self.ends.is_none()
     }
-    /// Its time passes.
-    pub(super) fn is_timed(&self) -> bool {
+    /// Something of it is done, or waited for.
+    pub(super) fn is_under_way(&self) -> bool {
         self.is_going_on() || self.awaits()
     }
 }
@@ -124,7 +124,7 @@ impl Node {
         let pause = Pause {
             workflow: entry.workflow.id,
             def,
-            run: entry.runs.get(&def).copied().unwrap_or(1),
+            run: entry.run(def),
             step,
             step_key: plan.name(def),
             trigger: asked.trigger.as_deref().map(Into::into),
@@ -139,6 +139,12 @@ impl Node {
             version: 0,
         };
         self.workflows.pause_rows.begun(&pause);
+        if entry.workflow.state == WorkflowState::Compensating {
+            // It was being done when the undoing began.
+            entry.pauses.waiting.insert(def, pause);
+            self.cancel_pauses(entry, now);
+            return Ok(Vec::new());
+        }
         let data =
             serde_json::json!({"trigger": pause.trigger, "timeout_at": timeout_at, "resume_at": resume_at});
         let (key, data) = (plan.name(def), Some(data.to_string()));
@@ -154,8 +160,7 @@ impl Node {
     /// What came before this pause is looked at in its order; the number and text of the first that lets it go on.
     fn look_at_early(&mut self, entry: &mut Entry, def: u32, now: Timestamp) -> Option<(u64, String)> {
         let plan = entry.plan.clone();
-        let (trigger, run) =
-            (entry.pauses.waiting.get(&def)?.trigger.clone()?, entry.runs.get(&def).copied());
+        let (trigger, run) = (entry.pauses.waiting.get(&def)?.trigger.clone()?, Some(entry.run(def)));
         let is_for = |payload: &TriggerPayload| payload.trigger == trigger;
         let (mine, others) = std::mem::take(&mut entry.pauses.early).into_iter().partition(is_for);
         entry.pauses.early = others;
@@ -230,17 +235,17 @@ impl Node {
         self.workflows.pause_rows.changed(pause);
     }
 
-    /// Nothing of it is waited for any more.
+    /// Nothing of it is waited for any more. Should the workflow go on after all, the steps before are done again.
     pub(super) fn cancel_pauses(&mut self, entry: &mut Entry, now: Timestamp) {
         let waiting: Vec<u32> = entry.pauses.waiting.keys().copied().collect();
         for def in waiting {
             self.end_pause(entry, def, (PauseState::Cancelled, None), now);
+            entry.cut.insert(def);
         }
     }
 
     /// The step before it is done anew: what was sent to its pause counts no more.
-    pub(super) fn forget_pause(&mut self, entry: &mut Entry, def: u32) {
-        let now = self.board.now;
+    pub(super) fn forget_pause(&mut self, entry: &mut Entry, def: u32, now: Timestamp) {
         self.end_pause(entry, def, (PauseState::Cancelled, None), now);
         entry.pauses.over.remove(&def);
         entry.answers.remove(entry.plan.payload_of(def));
@@ -262,7 +267,7 @@ impl Node {
 
     /// If all that is left waits for triggers and dates, the workflow is paused and says for what.
     pub(super) fn await_triggers(&mut self, entry: &mut Entry, now: Timestamp) -> Result<()> {
-        if entry.pauses.waiting.is_empty() || !entry.is_timed() {
+        if entry.pauses.waiting.is_empty() || !entry.is_under_way() {
             return Ok(());
         }
         let message = entry.pauses.awaited();

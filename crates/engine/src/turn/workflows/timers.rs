@@ -2,7 +2,7 @@
 
 use super::super::node::{Node, Turn};
 use super::Entry;
-use model::{Detail, Event, Move, StepId, Timestamp, WorkflowId, WorkflowState};
+use model::{Detail, Event, Move, PausedBy, StepId, Timestamp, Workflow, WorkflowId, WorkflowState};
 use std::time::Duration;
 use store::Result;
 use store::workflows as record;
@@ -13,6 +13,7 @@ const DUE_PER_TURN: usize = 1_000;
 impl Node {
     /// Workflows whose time has come.
     pub(in super::super) fn look_after_workflows(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
+        self.plan_undoing(turn, now)?;
         let (store, lease) = (&self.store, &self.lease);
         self.workflows
             .timers
@@ -24,7 +25,7 @@ impl Node {
                 continue;
             }
             let Some(entry) = self.entry(id)? else { continue };
-            match entry.workflow.wake_at.is_some_and(|at| at <= now) && entry.is_timed() {
+            match entry.workflow.wake_at.is_some_and(|at| at <= now) && is_timed(&entry.workflow) {
                 true => self.due(turn, entry, now)?,
                 false => self.workflows.put(entry),
             }
@@ -35,22 +36,29 @@ impl Node {
 
     fn is_due_on_disk(&self, id: WorkflowId, now: Timestamp) -> Result<bool> {
         let row = record::workflow(self.store.reader(), id)?;
-        // Only of those whose time passes is there a time.
-        Ok(row.is_some_and(|row| !row.state.is_over() && row.wake_at.is_some_and(|at| at <= now)))
+        Ok(row.is_some_and(|row| is_timed(&row) && row.wake_at.is_some_and(|at| at <= now)))
     }
 
     fn due(&mut self, turn: &mut Turn, mut entry: Entry, now: Timestamp) -> Result<()> {
-        if entry.deadline().is_some_and(|at| at <= now) {
+        if entry.auto_retry_at().is_some_and(|at| at <= now) {
+            return self.retry_by_itself(turn, entry, now);
+        }
+        if entry.is_under_way() && entry.deadline().is_some_and(|at| at <= now) {
             let message = format!("it took longer than {}", shown(entry.plan.definition.timeout));
-            self.move_workflow(&mut entry, WorkflowState::Failed, Some(message), now)?;
-            return self.settle_workflow(entry, now);
+            return self.took_too_long(entry, message, now);
+        }
+        if entry.undo().is_some_and(|undo| !undo.planned && undo.until <= now) {
+            self.wait_no_longer(&mut entry)?;
         }
         let due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
         let live = entry.live.iter();
         let late: Vec<(u32, StepId)> =
             live.filter(|(_, live)| due(live.deadline)).map(|(def, live)| (*def, live.step)).collect();
         for (def, step) in late {
-            self.time_out(&entry, def, step)?;
+            match entry.plan.def(def).work.poll() {
+                Some(_) => self.polls_overdue(&mut entry, def, step, now)?,
+                None => self.time_out(&entry, def, step)?,
+            }
         }
         let live = entry.live.iter_mut();
         let on: Vec<(StepId, bool)> = live
@@ -92,11 +100,14 @@ impl Node {
 
     /// When it is to be looked at next. An earlier look does no harm, so a row is not written to put it off.
     pub(super) fn reckon(&mut self, entry: &mut Entry, now: Timestamp) {
-        let timed = entry.is_timed();
+        let timed = entry.is_under_way() || entry.workflow.state == WorkflowState::Compensating;
         let of_steps = entry.live.values().flat_map(|live| [live.deadline, live.goes_on_at]);
         let of_pauses = entry.pauses.waiting.values().map(model::Pause::wake_at);
-        let all = of_steps.chain(of_pauses).chain([entry.deadline()]);
-        let next = all.flatten().filter(|_| timed).min();
+        let of_pauses = of_pauses.flatten().filter(|_| entry.is_under_way());
+        let of_steps = of_steps.flatten().filter(|_| timed);
+        let undo = entry.undo().filter(|undo| !undo.planned).map(|undo| undo.until);
+        let whole = [entry.deadline().filter(|_| entry.is_under_way()), entry.auto_retry_at(), undo];
+        let next = of_steps.chain(of_pauses).chain(whole.into_iter().flatten()).min();
         let known = entry.workflow.wake_at.filter(|at| *at > now);
         let later = known.is_some_and(|known| next.is_some_and(|next| next >= known));
         if later || next == entry.workflow.wake_at {
@@ -107,6 +118,16 @@ impl Node {
         if let Some(at) = next {
             self.workflows.timers.set(now, at, entry.workflow.id);
         }
+    }
+}
+
+/// Something happens to it when a time has come.
+fn is_timed(workflow: &Workflow) -> bool {
+    let waits = || workflow.aftermath.as_ref().is_some_and(|after| after.auto_retry_at.is_some());
+    match workflow.state {
+        WorkflowState::Failed => waits(),
+        WorkflowState::Paused => workflow.paused_by == Some(PausedBy::Trigger),
+        state => state.is_going_on() || state == WorkflowState::Compensating,
     }
 }
 

@@ -234,13 +234,20 @@ fn standing(entry: &Entry, def: u32, run: Option<u32>) -> Standing<'_> {
         (Some(pause), _) if run.is_some_and(|run| run != pause.run) => Standing::PassedBy,
         (Some(pause), _) => Standing::Waiting(pause),
         (None, Some(state)) => Standing::Over(*state),
-        (None, None)
-            if matches!(entry.workflow.state, WorkflowState::Succeeded | WorkflowState::Cancelled) =>
-        {
-            Standing::PassedBy
-        }
+        (None, None) if !may_go_on(entry) => Standing::PassedBy,
         (None, None) if entry.progress.is_ahead(def) || entry.progress.is_begun(def) => Standing::Ahead,
         (None, None) => Standing::PassedBy,
+    }
+}
+
+/// It is not over for good, and nothing of it is undone.
+fn may_go_on(entry: &Entry) -> bool {
+    match entry.workflow.state {
+        WorkflowState::Pending | WorkflowState::Running | WorkflowState::Paused => true,
+        WorkflowState::Failed => {
+            entry.workflow.aftermath.as_ref().is_none_or(|after| after.resolved_at.is_none())
+        }
+        _ => false,
     }
 }
 

@@ -82,6 +82,19 @@ impl Node {
         Ok(true)
     }
 
+    /// Fewer of a key are done than may be.
+    pub(super) fn has_place(&mut self, name: &Name, limit: u32) -> Result<bool> {
+        Ok(self.key(name)?.live.len() < limit as usize)
+    }
+
+    /// It is done again, and counts again.
+    pub(super) fn take_place(&mut self, entry: &Entry) -> Result<()> {
+        let Some(name) = entry.workflow.concurrency_key.clone() else { return Ok(()) };
+        let id = entry.workflow.id;
+        self.key(&name)?.live.insert(id);
+        Ok(())
+    }
+
     pub(super) fn wait_for_key(&mut self, workflow: &Workflow) {
         let number = self.turn_number;
         let name = workflow.concurrency_key.as_ref();

@@ -16,6 +16,9 @@ impl Node {
             entry.workflow.version += u64::from(expected.is_some());
         }
         batch.workflow_events = std::mem::take(&mut self.workflows.events);
+        batch.resolution_decisions = std::mem::take(&mut self.workflows.resolutions);
+        batch.new_runs = std::mem::take(&mut self.workflows.new_runs);
+        batch.moved_runs = std::mem::take(&mut self.workflows.moved_runs);
         batch.branch_decisions = std::mem::take(&mut self.workflows.decisions);
         (batch.pauses, batch.trigger_payloads) = self.workflows.pause_rows.take();
     }

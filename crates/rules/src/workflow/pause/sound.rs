@@ -1,7 +1,7 @@
 //! What a definition may not say of a pause.
 
 use model::Fault;
-use model::definition::{Definition, Notify, OnTimeout, PauseDef, TriggerAuth};
+use model::definition::{Definition, Notify, PauseDef, PauseTimeout, TriggerAuth};
 use std::collections::HashMap;
 
 /// Everything that is wrong with the pauses of a definition.
@@ -45,7 +45,7 @@ fn one_way_on(pause: &PauseDef, wrong: &mut impl FnMut(&str, String, &str)) {
         (None, Some(_)) => {
             let said = [
                 (".timeout", pause.timeout.is_some()),
-                (".on_timeout", pause.on_timeout != OnTimeout::Fail),
+                (".on_timeout", pause.on_timeout != PauseTimeout::Fail),
                 (".resume_when", pause.resume_when.is_some()),
                 (".payload", pause.payload.is_some()),
                 (".auth", pause.auth != TriggerAuth::ApiKey),
@@ -60,12 +60,12 @@ fn one_way_on(pause: &PauseDef, wrong: &mut impl FnMut(&str, String, &str)) {
 
 /// What is said of its end in time, and what that needs.
 fn out_of_time(pause: &PauseDef, wrong: &mut impl FnMut(&str, String, &str)) {
-    if pause.reminders.is_some() && pause.on_timeout != OnTimeout::Remind {
+    if pause.reminders.is_some() && pause.on_timeout != PauseTimeout::Remind {
         let problem = "nobody is reminded";
         wrong(".reminders", problem.into(), "write `on_timeout: remind`, or remove it");
     }
     match (&pause.default, pause.on_timeout) {
-        (None, OnTimeout::AutoApprove) => {
+        (None, PauseTimeout::AutoApprove) => {
             let problem = "it is not said what it goes on with";
             wrong(
                 ".on_timeout",
@@ -73,7 +73,7 @@ fn out_of_time(pause: &PauseDef, wrong: &mut impl FnMut(&str, String, &str)) {
                 "write `default: { approved: true }`, or whatever somebody might send",
             );
         }
-        (Some(default), OnTimeout::AutoApprove) => {
+        (Some(default), PauseTimeout::AutoApprove) => {
             let schema = pause.payload.as_ref().and_then(|shape| shape.schema.as_ref());
             let shape = schema.and_then(|schema| crate::workflow::Shape::compile(schema).ok());
             if let Some(complaint) = shape.and_then(|shape| shape.complaint(default)) {
@@ -130,7 +130,7 @@ mod tests {
             trigger: None,
             resume_after: day,
             timeout: day,
-            on_timeout: OnTimeout::Extend,
+            on_timeout: PauseTimeout::Extend,
             resume_when: Some("true".into()),
             payload: Some(Shape::default()),
             auth: TriggerAuth::Token,
@@ -144,7 +144,7 @@ mod tests {
     fn what_is_said_of_its_end_fits_together() {
         let remind = PauseDef { reminders: Some(2), ..on("a") };
         assert_eq!(told(vec![remind]), ["steps[0].p.reminders: nobody is reminded"]);
-        let auto = |default| PauseDef { on_timeout: OnTimeout::AutoApprove, default, ..on("a") };
+        let auto = |default| PauseDef { on_timeout: PauseTimeout::AutoApprove, default, ..on("a") };
         assert_eq!(told(vec![auto(None)]), ["steps[0].p.on_timeout: it is not said what it goes on with"]);
         assert!(told(vec![auto(Some(json!({"ok": true})))]).is_empty());
         let schema = Some(json!({"type": "object"}));

@@ -32,7 +32,7 @@ fn pause(def: &PauseDef, reminders: u32) -> Pause {
     }
 }
 
-fn def(on_timeout: OnTimeout) -> PauseDef {
+fn def(on_timeout: PauseTimeout) -> PauseDef {
     PauseDef { trigger: Some("boss".into()), timeout: Some(DAY), on_timeout, ..PauseDef::default() }
 }
 
@@ -42,17 +42,17 @@ fn due(def: &PauseDef, reminders: u32, after: Duration) -> Due {
 
 #[test]
 fn nothing_is_done_before_its_time() {
-    for policy in [OnTimeout::Fail, OnTimeout::Remind, OnTimeout::AutoApprove, OnTimeout::Extend] {
+    for policy in [PauseTimeout::Fail, PauseTimeout::Remind, PauseTimeout::AutoApprove, PauseTimeout::Extend] {
         assert_eq!(due(&def(policy), 0, DAY - Duration::from_micros(1)), Due::NotYet);
     }
-    let usual = PauseDef { timeout: None, ..def(OnTimeout::Fail) };
+    let usual = PauseDef { timeout: None, ..def(PauseTimeout::Fail) };
     assert_eq!(due(&usual, 0, 7 * DAY - Duration::from_micros(1)), Due::NotYet);
     assert_eq!(due(&usual, 0, 7 * DAY), Due::Fail, "seven days unless it says otherwise");
 }
 
 #[test]
 fn what_is_over_stays_over() {
-    let def = def(OnTimeout::Fail);
+    let def = def(PauseTimeout::Fail);
     for state in [PauseState::Resumed, PauseState::TimedOut, PauseState::Cancelled] {
         let over = Pause { state, ..pause(&def, 0) };
         assert_eq!(on_due(&def, &over, NOW + 9 * DAY), Due::NotYet);
@@ -68,19 +68,19 @@ fn a_date_lets_it_go_on() {
 
 #[test]
 fn it_is_reminded_of_and_extended_only_so_often() {
-    let remind = PauseDef { reminders: Some(2), ..def(OnTimeout::Remind) };
+    let remind = PauseDef { reminders: Some(2), ..def(PauseTimeout::Remind) };
     assert_eq!(due(&remind, 1, 3 * DAY), Due::Remind(NOW + 4 * DAY), "from now on, not from when it was due");
     assert_eq!(due(&remind, 2, 3 * DAY), Due::Fail);
-    let usual = def(OnTimeout::Remind);
+    let usual = def(PauseTimeout::Remind);
     assert_eq!(due(&usual, limits::REMINDERS_DEFAULT, DAY), Due::Fail);
-    let extend = def(OnTimeout::Extend);
+    let extend = def(PauseTimeout::Extend);
     assert_eq!(due(&extend, 0, DAY), Due::Extend(NOW + 2 * DAY));
     assert_eq!(due(&extend, 1, DAY), Due::Fail);
 }
 
 #[test]
 fn it_goes_on_with_what_stands_for_a_payload() {
-    let auto = PauseDef { default: Some(json!({"ok": true})), ..def(OnTimeout::AutoApprove) };
+    let auto = PauseDef { default: Some(json!({"ok": true})), ..def(PauseTimeout::AutoApprove) };
     assert_eq!(due(&auto, 0, DAY), Due::AutoApprove(json!({"ok": true})));
 }
 
@@ -89,7 +89,7 @@ fn plan() -> Plan {
     let pause = PauseDef {
         resume_when: Some("payload.ok == true && payload.n > outputs.ask.least".into()),
         payload: Some(Shape { schema: Some(schema) }),
-        ..def(OnTimeout::Fail)
+        ..def(PauseTimeout::Fail)
     };
     let ask = StepDef {
         key: "ask".into(),
@@ -133,7 +133,7 @@ fn a_payload_fits_by_its_shape_and_then_by_the_condition() {
 fn what_is_sent_finds_the_pause_ahead_waiting_or_over() {
     let no = || Fit::No("it is crooked".into());
     let not_yet = || Fit::NotYet("it is small".into());
-    let waiting = pause(&def(OnTimeout::Fail), 0);
+    let waiting = pause(&def(PauseTimeout::Fail), 0);
     let all = [
         ("ahead", Standing::Ahead),
         ("waiting", Standing::Waiting(&waiting)),
@@ -171,7 +171,7 @@ fn what_is_sent_finds_the_pause_ahead_waiting_or_over() {
 
 #[test]
 fn a_pause_says_what_it_waits_for_and_when_it_is_looked_at() {
-    let trigger = pause(&def(OnTimeout::Fail), 0);
+    let trigger = pause(&def(PauseTimeout::Fail), 0);
     assert_eq!((trigger.awaits().as_str(), trigger.wake_at()), ("the trigger `boss`", Some(NOW + DAY)));
     let dated = pause(&PauseDef { resume_after: Some(2 * DAY), ..PauseDef::default() }, 0);
     assert_eq!((dated.awaits().as_str(), dated.wake_at()), ("the time behind `ask`", Some(NOW + 2 * DAY)));

@@ -20,13 +20,16 @@ use super::http::{BEGINNING_WAIT, Http, cause, root, words};
 use super::outcome::{again, failed, one_line};
 use crate::context::Context;
 use model::{Claim, Delivery, DeliveryError, DeliveryStatus, Outcome, Timestamp, limits};
-use order::{Order, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP};
+use order::{Keys, Order, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP};
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Method, Response};
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::warn;
 use verdict::{Verdict, judge};
+
+/// What secrets are called that come with the step itself.
+const GIVEN: &str = "given";
 
 pub struct Deliverer {
     pub http: Http,
@@ -106,12 +109,35 @@ fn prepared<'a>(
     })?;
     let seconds = now.0.div_euclid(1_000_000);
     order.headers.insert(WEBHOOK_TIMESTAMP, seconds.into());
-    if let Some(name) = &order.signing {
-        let signed = deliverer.signing.sign(name, &claim.step.to_string(), seconds, order.body.as_bytes());
-        let signature = signed.and_then(|text| HeaderValue::from_str(&text).ok());
-        order.headers.insert(WEBHOOK_SIGNATURE, signature.ok_or_else(|| no_key(name))?);
+    if let Some(keys) = &order.signing {
+        let signature = signature(keys, deliverer, &order, seconds)?;
+        order.headers.insert(WEBHOOK_SIGNATURE, signature);
     }
     Ok((order, client))
+}
+
+fn signature(
+    keys: &Keys,
+    deliverer: &Deliverer,
+    order: &Order,
+    seconds: i64,
+) -> Result<HeaderValue, Outcome> {
+    let (name, signing) = match keys {
+        Keys::Named(name) => (name.as_str(), &deliverer.signing),
+        Keys::Given(secrets) => {
+            let mut given = Signing::default();
+            given
+                .set(GIVEN, secrets)
+                .map_err(|fault| failed(format!("nothing was sent: secrets: {fault}")))?;
+            return signed(&given, GIVEN, order, seconds).ok_or_else(|| no_key(GIVEN));
+        }
+    };
+    signed(signing, name, order, seconds).ok_or_else(|| no_key(name))
+}
+
+fn signed(signing: &Signing, name: &str, order: &Order, seconds: i64) -> Option<HeaderValue> {
+    let text = signing.sign(name, &order.id, seconds, order.body.as_bytes())?;
+    HeaderValue::from_str(&text).ok()
 }
 
 fn no_key(name: &str) -> Outcome {

@@ -2,7 +2,7 @@
 
 use crate::builtin::http::call::{self, AGENT, TIMEOUT_MS, TIMEOUT_MS_MAX, add};
 use crate::builtin::outcome::{bad_arguments, one_line};
-use model::{Claim, Outcome};
+use model::{Claim, Outcome, Sealed, limits};
 use reqwest::Url;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,8 @@ struct Arguments {
     source: Option<String>,
     subject: Option<String>,
     signing: Option<String>,
+    id: Option<String>,
+    secrets: Option<Vec<String>>,
 }
 
 /// The body around the body, where a step asks for it.
@@ -56,7 +58,15 @@ pub struct Order {
     pub headers: HeaderMap,
     pub body: String,
     pub timeout: Duration,
-    pub signing: Option<String>,
+    pub signing: Option<Keys>,
+    /// What the target knows it by.
+    pub id: String,
+}
+
+/// What a delivery is signed with.
+pub enum Keys {
+    Named(String),
+    Given(Vec<String>),
 }
 
 impl Order {
@@ -67,7 +77,11 @@ impl Order {
         let mut faults = Vec::new();
         let url = call::url(&arguments.url).map_err(|fault| faults.push(fault)).ok();
         let mut headers = own_headers(&arguments, &mut faults);
-        let id = claim.step.to_string();
+        let id = arguments.id.clone().unwrap_or_else(|| claim.step.to_string());
+        let signing = keys(&arguments, &mut faults);
+        if HeaderValue::from_str(&id).is_err() || id.is_empty() || id.len() > limits::NAME_BYTES_MAX {
+            faults.push(format!("id: write 1 to {} visible ASCII characters", limits::NAME_BYTES_MAX));
+        }
         add(&mut headers, WEBHOOK_ID, Some(&id));
         add(&mut headers, STEPFAST_ATTEMPT, Some(&claim.attempt.to_string()));
         add(&mut headers, USER_AGENT, Some(AGENT));
@@ -87,7 +101,23 @@ impl Order {
             return Err(wrong(&faults.join("; ")));
         };
         let timeout = Duration::from_millis(timeout_ms);
-        Ok(Order { url, headers, body, timeout, signing: arguments.signing })
+        Ok(Order { url, headers, body, timeout, signing, id })
+    }
+}
+
+fn keys(arguments: &Arguments, faults: &mut Vec<String>) -> Option<Keys> {
+    match (&arguments.signing, &arguments.secrets) {
+        (Some(_), Some(_)) => {
+            faults.push("signing, secrets: write one of them".into());
+            None
+        }
+        (Some(name), None) => Some(Keys::Named(name.clone())),
+        (None, Some(secrets)) if secrets.iter().any(|secret| Sealed::is_in(secret)) => {
+            let fix = "the node has no key for it, or it was sealed for something else";
+            faults.push(format!("secrets: one of them was not opened; {fix}"));
+            None
+        }
+        (None, secrets) => secrets.clone().map(Keys::Given),
     }
 }
 

@@ -149,6 +149,35 @@ async fn a_delivery_carries_its_id_its_time_its_attempt_and_its_signatures() {
 }
 
 #[tokio::test]
+async fn a_delivery_may_bring_its_own_id_and_what_signs_it() {
+    let server = Server::start(&answer("200 OK", "", ""), Then::Close).await;
+    let other = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    let (got, _) =
+        sent(&server, json!({"id": "alpha/12", "secrets": [SECRET, other], "body": {"n": 1}})).await;
+    assert!(got.starts_with("complete"), "{got}");
+    let request = server.requests()[0].replace('\r', "");
+    let mut both = Signing::default();
+    both.set("both", &[SECRET, other]).unwrap();
+    let signature = both.sign("both", "alpha/12", SECONDS, b"{\"n\":1}").unwrap();
+    assert!(request.contains("webhook-id: alpha/12\n"), "{request}");
+    assert!(request.contains(&format!("webhook-signature: {signature}\n")), "{request}");
+    let sealed = model::Sealed::written("k1", model::StepId::of(1).0, "AAAA");
+    for (arguments, part) in [
+        (json!({"id": "a\nb"}), "id: write 1 to 255 visible ASCII characters"),
+        (json!({"id": ""}), "id: write 1 to 255 visible ASCII characters"),
+        (json!({"secrets": [sealed]}), "secrets: one of them was not opened"),
+        (json!({"secrets": ["hunter2"]}), "secrets: a secret has 7 bytes"),
+        (json!({"secrets": []}), "secrets: write 1 to 8 secrets"),
+        (json!({"secrets": [SECRET], "signing": "orders"}), "signing, secrets: write one of them"),
+    ] {
+        let (got, delivery) = sent(&server, arguments).await;
+        assert!(got.starts_with("fail ") && got.contains(part) && !got.contains("hunter2"), "{got}");
+        assert_eq!(record(&delivery), "FAILURE - VALIDATION");
+    }
+    assert_eq!(server.requests().len(), 1, "what cannot be signed is not sent");
+}
+
+#[tokio::test]
 async fn an_envelope_says_what_it_is_and_whose() {
     let server = Server::start(&answer("200 OK", "", ""), Then::Close).await;
     let full =

@@ -25,8 +25,10 @@ fn claim(arguments: &Value) -> Claim {
         max_attempts: 3,
         place: None,
         look: None,
+        poll: None,
         message_group: None,
         workflow: None,
+        opens: Vec::new(),
     }
 }
 

@@ -114,8 +114,10 @@ pub fn claim(arguments: &str) -> Claim {
         max_attempts: 3,
         place: None,
         look: None,
+        poll: None,
         message_group: None,
         workflow: None,
+        opens: Vec::new(),
     }
 }
 

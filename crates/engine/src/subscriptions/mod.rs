@@ -1,0 +1,196 @@
+//! Subscriptions: somebody outside is told of what happens to workflows, signed with a secret that only they and we know.
+
+mod delivery;
+mod secret;
+
+pub(crate) use delivery::{DELIVER, Event, bound_to, step};
+pub use secret::SigningSecret;
+
+use crate::request::Created;
+use crate::{Engine, EngineError, Ids, Keyring, SealError};
+use model::{Fault, NewSubscription, Sealed, Subscription, SubscriptionId, limits};
+use rules::subscription::{faults, plain_types};
+use store::subscriptions::{self as record, Stored};
+use store::{AuditEntry, Change, Store};
+
+type Result<T> = std::result::Result<T, EngineError>;
+
+/// Secrets that sign at once: the one in use, and the one before it while receivers change over.
+const SECRETS_MAX: usize = 2;
+
+/// What is to be different; the rest stays.
+#[derive(Clone, Debug, Default)]
+pub struct SubscriptionChange {
+    pub asked: Option<NewSubscription>,
+    pub secret: SecretChange,
+}
+
+#[derive(Clone, Debug, Default)]
+pub enum SecretChange {
+    #[default]
+    Keep,
+    /// A new one signs from now on, beside the one before it.
+    Renew,
+    /// Only the newest signs from now on.
+    DropOld,
+}
+
+impl Engine {
+    /// Make a subscription; what its deliveries are signed with is in the answer and can never be had again.
+    pub async fn add_subscription(
+        &self,
+        asked: NewSubscription,
+        secret: Option<String>,
+        by: String,
+    ) -> Result<(Subscription, SigningSecret)> {
+        let keys = self.keys().clone();
+        self.with_store(move |store| add(store, asked, secret, (by, &keys))).await?
+    }
+
+    /// Change it; none if there is no such subscription. A new secret is in the answer.
+    pub async fn change_subscription(
+        &self,
+        id: SubscriptionId,
+        change: SubscriptionChange,
+        by: String,
+    ) -> Result<Option<(Subscription, Option<SigningSecret>)>> {
+        let keys = self.keys().clone();
+        self.with_store(move |store| changed(store, id, change, (by, &keys))).await?
+    }
+
+    /// What was to be delivered already still is; whether there was such a subscription.
+    pub async fn remove_subscription(&self, id: SubscriptionId, by: String) -> Result<bool> {
+        self.with_store(move |store| remove(store, id, by)).await?
+    }
+
+    /// Deliver something of no meaning; none if there is no such subscription.
+    pub async fn test_subscription(&self, id: SubscriptionId, by: String) -> Result<Option<Created>> {
+        let found = self.with_store(move |store| {
+            let at = store.now();
+            record::find(store.reader(), id).map(|found| (found, at))
+        });
+        let (Some(stored), at) = found.await?? else { return Ok(None) };
+        let event = Event {
+            id: format!("test/{}", SubscriptionId::from_bytes(Ids::default().row(at))),
+            source: format!("/v1/subscriptions/{id}"),
+            kind: "subscription.test",
+            subject: None,
+            at,
+            data: Some(serde_json::json!({"name": stored.subscription.asked.name}).to_string()),
+        };
+        let secrets = open_all(&stored, self.keys()).map_err(unsealed)?;
+        let step = step(&stored.subscription, &secrets, &event, self.keys()).map_err(unsealed)?;
+        let made = self.create_by(vec![step], by).await?;
+        Ok(made.into_iter().next())
+    }
+}
+
+/// What signs, in clear.
+pub(crate) fn open_all(stored: &Stored, keys: &Keyring) -> std::result::Result<Vec<String>, SealError> {
+    let open = |text: &String| {
+        let wrong = || SealError::WrongKey("?".into());
+        let sealed = Sealed::read(text).filter(|sealed| sealed.owner == stored.subscription.id.0);
+        let bytes = keys.open(&sealed.ok_or_else(wrong)?)?;
+        String::from_utf8(bytes).map_err(|_| wrong())
+    };
+    stored.secrets.iter().map(open).collect()
+}
+
+fn unsealed(problem: SealError) -> EngineError {
+    let problem = problem.to_string();
+    let (field, what) = ("secret".into(), "cannot be sealed or opened".into());
+    EngineError::Invalid(vec![Fault { field, problem: what, fix: problem }])
+}
+
+fn sound(asked: &NewSubscription) -> Result<()> {
+    let faults = faults(asked);
+    if faults.is_empty() { Ok(()) } else { Err(EngineError::Invalid(faults)) }
+}
+
+fn add(
+    store: &mut dyn Store,
+    asked: NewSubscription,
+    secret: Option<String>,
+    (by, keys): (String, &Keyring),
+) -> Result<(Subscription, SigningSecret)> {
+    let asked = NewSubscription { types: plain_types(asked.types), ..asked };
+    sound(&asked)?;
+    let secret = secret.map_or_else(SigningSecret::fresh, |text| SigningSecret::given(&text))?;
+    if record::all(store.reader())?.len() >= limits::SUBSCRIPTIONS_MAX {
+        return Err(EngineError::Invalid(vec![Fault {
+            field: "name".into(),
+            problem: format!("there are {} subscriptions already", limits::SUBSCRIPTIONS_MAX),
+            fix: "remove one that nobody needs".into(),
+        }]));
+    }
+    let at = store.now();
+    let id = SubscriptionId::from_bytes(Ids::default().row(at));
+    let sealed = keys.seal(id.0, secret.reveal().as_bytes()).map_err(unsealed)?;
+    let subscription = Subscription { id, asked, created_at: at, created_by: by.clone(), revision: 0 };
+    let entry = record_of("add subscription", &subscription, &by);
+    let entry = AuditEntry { after: Some(told(&subscription)), ..entry };
+    let added = Stored { subscription: subscription.clone(), secrets: vec![sealed] };
+    store.change(vec![Change::AddSubscription(added), Change::Audit { at, entry }])?;
+    Ok((subscription, secret))
+}
+
+fn changed(
+    store: &mut dyn Store,
+    id: SubscriptionId,
+    change: SubscriptionChange,
+    (by, keys): (String, &Keyring),
+) -> Result<Option<(Subscription, Option<SigningSecret>)>> {
+    let Some(before) = record::find(store.reader(), id)? else { return Ok(None) };
+    let mut after = before.clone();
+    if let Some(asked) = change.asked {
+        after.subscription.asked = NewSubscription { types: plain_types(asked.types), ..asked };
+        sound(&after.subscription.asked)?;
+    }
+    let secret = match change.secret {
+        SecretChange::Keep => None,
+        SecretChange::DropOld => {
+            after.secrets.truncate(1);
+            None
+        }
+        SecretChange::Renew => {
+            let secret = SigningSecret::fresh()?;
+            after.secrets.insert(0, keys.seal(id.0, secret.reveal().as_bytes()).map_err(unsealed)?);
+            after.secrets.truncate(SECRETS_MAX);
+            Some(secret)
+        }
+    };
+    let at = store.now();
+    let entry = AuditEntry {
+        before: Some(told(&before.subscription)),
+        after: Some(told(&after.subscription)),
+        ..record_of("change subscription", &after.subscription, &by)
+    };
+    if store.change(vec![Change::ChangeSubscription(after)])? == [0] {
+        return Err(EngineError::SubscriptionChanged(id));
+    }
+    store.change(vec![Change::Audit { at, entry }])?;
+    Ok(record::find(store.reader(), id)?.map(|stored| (stored.subscription, secret)))
+}
+
+fn remove(store: &mut dyn Store, id: SubscriptionId, by: String) -> Result<bool> {
+    let Some(before) = record::find(store.reader(), id)? else { return Ok(false) };
+    let at = store.now();
+    let entry = record_of("remove subscription", &before.subscription, &by);
+    let entry = AuditEntry { before: Some(told(&before.subscription)), ..entry };
+    let removed = store.change(vec![Change::RemoveSubscription { id }, Change::Audit { at, entry }])?;
+    Ok(removed.first() != Some(&0))
+}
+
+fn record_of(verb: &str, subscription: &Subscription, by: &str) -> AuditEntry {
+    let target = format!("subscription {} ({})", subscription.id, subscription.asked.name);
+    AuditEntry { who: by.into(), verb: verb.into(), target, why: None, before: None, after: None }
+}
+
+/// What it asks for, for the audit.
+fn told(subscription: &Subscription) -> String {
+    let NewSubscription { url, types, workflow, labels, active, .. } = &subscription.asked;
+    let of = workflow.as_ref().map(|key| format!(" of {key}")).unwrap_or_default();
+    let labels: Vec<String> = labels.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    let state = if *active { "" } else { ", not active" };
+    format!("{}{of}{} to {url}{state}", types.join(" "), labels.concat())
+}

@@ -1,0 +1,96 @@
+//! Subscriptions: list, show, make, change, try and remove them.
+
+use crate::access::Caller;
+use crate::answers;
+use crate::app::App;
+use crate::convert;
+use crate::error::ApiError;
+use crate::extract::{Params, Posted, Signed, ThisSubscription, page_size, subscription_id};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use model::{Subscription, SubscriptionId};
+use serde::Deserialize;
+use std::sync::Arc;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Params(Wanted { after, limit }): Params<Wanted>,
+) -> Result<Json<wire::SubscriptionPage>, ApiError> {
+    let (limit, after) = (page_size(limit)?, after.as_deref().map(subscription_id).transpose()?);
+    app.read(move |browse| answers::subscriptions(browse, after, limit)).await.map(Json)
+}
+
+fn missing(id: SubscriptionId) -> ApiError {
+    ApiError::NotFound(format!("there is no subscription {id}"))
+}
+
+async fn found(app: &App, id: SubscriptionId) -> Result<Subscription, ApiError> {
+    app.read(move |browse| browse.subscription(id)).await?.ok_or_else(|| missing(id))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    ThisSubscription(id): ThisSubscription,
+) -> Result<Json<wire::SubscriptionView>, ApiError> {
+    Ok(Json(convert::subscription_view(&found(&app, id).await?)))
+}
+
+/// The answer holds the secret, for the only time.
+pub async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Posted(mut body): Posted<wire::SubscriptionBody>,
+) -> Result<(StatusCode, Json<wire::SubscriptionMadeView>), ApiError> {
+    let by = caller.signed(body.by.take())?;
+    let (asked, secret) = convert::subscription(body);
+    let (made, secret) = app.site.engine.add_subscription(asked, secret, by).await?;
+    Ok((StatusCode::CREATED, Json(convert::subscription_made_view(&made, Some(&secret)))))
+}
+
+/// What is left out stays as it is. A new secret is in the answer.
+pub async fn change(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ThisSubscription(id): ThisSubscription,
+    Posted(mut body): Posted<wire::SubscriptionChangeBody>,
+) -> Result<Json<wire::SubscriptionMadeView>, ApiError> {
+    let by = caller.signed(body.by.take())?;
+    let is = found(&app, id).await?.asked;
+    let change = convert::subscription_change(body, is).map_err(|fault| ApiError::Invalid(vec![fault]))?;
+    let changed = app.site.engine.change_subscription(id, change, by).await?;
+    let (changed, secret) = changed.ok_or_else(|| missing(id))?;
+    Ok(Json(convert::subscription_made_view(&changed, secret.as_ref())))
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ThisSubscription(id): ThisSubscription,
+    Posted(Signed { by }): Posted<Signed>,
+) -> Result<Json<serde_json::Value>, ApiError> {
+    let by = caller.signed(by)?;
+    match app.site.engine.remove_subscription(id, by).await? {
+        true => Ok(Json(serde_json::json!({ "removed": id.to_string() }))),
+        false => Err(missing(id)),
+    }
+}
+
+/// Deliver something of no meaning, to see whether it arrives.
+pub async fn test(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ThisSubscription(id): ThisSubscription,
+    Posted(Signed { by }): Posted<Signed>,
+) -> Result<(StatusCode, Json<wire::SubscriptionTestView>), ApiError> {
+    let by = caller.signed(by)?;
+    let made = app.site.engine.test_subscription(id, by).await?.ok_or_else(|| missing(id))?;
+    Ok((StatusCode::CREATED, Json(wire::SubscriptionTestView { step_id: made.id.to_string() })))
+}
