@@ -82,3 +82,40 @@ pub fn abort(why: impl Into<String>) -> JobError {
 pub fn resolved(note: impl Into<String>) -> JobError {
     instead(Outcome::Resolved { note: note.into() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Context, Registry, Trial};
+
+    /// Asks three times, then once more soon, and gives up if it was told to.
+    fn jobs() -> Registry {
+        let mut jobs = Registry::new();
+        jobs.job("status", |context: Context, word: String| async move {
+            let seen: u32 = context.previous_poll()?.unwrap_or(0);
+            match (context.poll().map(|poll| poll.number), word.as_str()) {
+                (_, "gone") => Err(abort("it is gone")),
+                (Some(3), _) => Err(poll_again_after(&seen, Duration::from_secs(5))),
+                (Some(1 | 2), _) => Err(poll_again(&(seen + 1))),
+                _ => Ok(seen),
+            }
+        });
+        jobs
+    }
+
+    #[tokio::test]
+    async fn a_poll_says_not_yet_or_never_and_sees_the_one_before() {
+        let said = async |trial: Trial| trial.run(&jobs()).await.outcome;
+        let status = |word: &str| Trial::of("status").arguments(&word);
+        let not_yet = |data: &str, after| Outcome::Continue { data: Some(data.into()), after };
+        assert_eq!(said(status("open").poll(1, None::<&u32>)).await, not_yet("1", None));
+        assert_eq!(said(status("open").poll(2, Some(&1))).await, not_yet("2", None));
+        assert_eq!(said(status("open").poll(3, Some(&2))).await, not_yet("2", Some(Duration::from_secs(5))));
+        assert_eq!(
+            said(status("gone").poll(1, None::<&u32>)).await,
+            Outcome::Abort { why: "it is gone".into() }
+        );
+        let done = Outcome::Complete { response: Some("2".into()) };
+        assert_eq!(said(status("open").poll(4, Some(&2))).await, done);
+    }
+}

@@ -16,7 +16,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 30] = [
+const TABLES: [(&str, &str, &str); 31] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -52,6 +52,11 @@ const TABLES: [(&str, &str, &str); 30] = [
     ("alerts", "entity entity_id reason severity message opened_at updated_at closed_at", "id"),
     ("audit", "at who verb target why before after", "id"),
     ("api_keys", "id name hash role scope created_at created_by expires_at revoked_at last_used_at", "id"),
+    (
+        "subscriptions",
+        "id name url types workflow labels active ordered secrets created_at created_by revision",
+        "id",
+    ),
     (
         "executions",
         "namespace key input_hash state owner lease_ends_at attempt failed_attempts max_attempts answer error created_at \
