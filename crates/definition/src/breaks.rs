@@ -79,6 +79,11 @@ impl Switch<'_> {
                 self.broken
                     .push(format!("step `{key}` is {state} with `{was}`, and has `{is}` in {version}"));
             }
+            if state.is_terminal() && old.pause_after != new.pause_after {
+                self.broken.push(format!(
+                    "step `{key}` is {state}, and the pause behind it is another in {version}"
+                ));
+            }
             if let (Work::Branch(was), Work::Branch(is)) = (&old.work, &new.work)
                 && state.is_terminal()
                 && (&was.branches, &was.converge) != (&is.branches, &is.converge)
@@ -205,6 +210,14 @@ mod tests {
             broken(OLD, &new, &[("a", State::Completed), ("b", State::Skipped)]),
             "step `c` requires the answer of `b`, which is skipped"
         );
+    }
+
+    #[test]
+    fn what_is_waited_for_behind_a_step_that_has_ended_stays_so() {
+        let asks = OLD.replace("action: x}", "action: x, pause_after: {trigger: boss}}");
+        let told = "step `a` is completed, and the pause behind it is another in 2.0.0";
+        assert_eq!(broken(OLD, &asks, &[("a", State::Completed)]), told);
+        assert_eq!(broken(&asks, &asks, &[("a", State::Completed)]), "");
     }
 
     #[test]

@@ -28,9 +28,11 @@
 //! assert_eq!(faults[1].field, "steps[0].after[0]");
 //! ```
 
+mod pause;
 mod poll;
 mod step;
 
+pub use pause::Pause;
 pub use poll::Poll;
 pub use step::{Does, Step};
 

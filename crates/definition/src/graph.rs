@@ -11,7 +11,7 @@ pub use text::text;
 
 use crate::duration::show;
 use model::Fault;
-use model::definition::{BranchKind, Definition, FailurePolicy, StepDef, Wait, Work};
+use model::definition::{BranchKind, Definition, FailurePolicy, PauseDef, StepDef, Wait, Work};
 use rules::workflow::graph::{Graph, Over};
 use std::collections::BTreeMap;
 
@@ -44,7 +44,9 @@ impl Picture {
             for edge in &node.before {
                 let step = &definition.steps[edge.from as usize];
                 let Some(words) = words(step, &edge.over) else { continue };
-                lines.entry((edge.from as usize, to)).or_default().extend(words);
+                let line = lines.entry((edge.from as usize, to)).or_default();
+                line.extend(step.pause_after.as_deref().map(awaited).filter(|word| !line.contains(word)));
+                line.extend(words);
             }
         }
         let line = |((from, to), words): ((usize, usize), Vec<String>)| {
@@ -85,6 +87,14 @@ fn words(step: &StepDef, over: &Over) -> Option<Vec<String>> {
             }
             (!words.is_empty()).then_some(words)
         }
+    }
+}
+
+/// What those behind a step wait for.
+fn awaited(pause: &PauseDef) -> String {
+    match (&pause.trigger, pause.resume_after) {
+        (Some(trigger), _) => format!("⏸ {trigger}"),
+        (None, after) => format!("⏸ {}", show(after.unwrap_or_default())),
     }
 }
 
@@ -151,6 +161,18 @@ steps:
     pub(crate) fn chain(steps: usize) -> Definition {
         let steps = (0..steps).map(|n| crate::builder::Step::action(&format!("s{n}"), "work"));
         crate::builder::Definition::of("chain", "1.0.0").steps(steps).build().unwrap()
+    }
+
+    #[test]
+    fn what_is_waited_for_stands_at_the_line() {
+        let text = "workflow: a\nversion: 1.0.0\nsteps:\n\
+             - {key: a, action: x, pause_after: {trigger: boss}}\n\
+             - {key: b, action: x, pause_after: {resume_after: 14d}}\n\
+             - {key: c, action: x}\n";
+        let read = crate::read(text.as_bytes(), "a.yaml").unwrap_or_else(|faults| panic!("{}", faults[0]));
+        let picture = Picture::of(&read.definition).unwrap();
+        let labels: Vec<&str> = picture.lines.iter().filter_map(|line| line.label.as_deref()).collect();
+        assert_eq!(labels, ["⏸ boss", "⏸ 14d"]);
     }
 
     #[test]

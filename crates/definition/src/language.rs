@@ -3,6 +3,7 @@
 //! Why    the reader, the schema for editors and the page for authors all follow this one table, so they cannot disagree.
 //!        A new option is a field of the model and an entry in the table.
 
+mod pause;
 mod table;
 
 pub(crate) use table::WORKFLOW;

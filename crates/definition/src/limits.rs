@@ -25,6 +25,8 @@ pub const SECRETS_MAX: usize = 100;
 /// Bytes of a description, and of what people read while a step is done or when the whole ends early.
 pub const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
 pub const MESSAGE_BYTES_MAX: usize = 1_000;
+/// Bytes of an address to which something is told.
+pub const ADDRESS_BYTES_MAX: usize = 2_000;
 /// Faults that are told at once.
 pub const FAULTS_MAX: usize = 100;
 /// Characters of a line that are shown with a fault.

@@ -25,6 +25,8 @@ pub enum EngineError {
     WorkflowRefused { workflow: WorkflowId, why: String },
     #[error("workflow {workflow} has changed since; it is at version {version} now")]
     WorkflowChanged { workflow: WorkflowId, version: u64 },
+    #[error("workflow {workflow} never waits for a trigger `{trigger}`{}", others(.known))]
+    NoTrigger { workflow: WorkflowId, trigger: String, known: Vec<String> },
     #[error("subscription {0} has changed since; look at it again")]
     SubscriptionChanged(SubscriptionId),
     #[error("there is no dispatch group `{0}`")]
@@ -70,6 +72,13 @@ impl EngineError {
 impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         EngineError::Unavailable(error)
+    }
+}
+
+fn others(triggers: &[String]) -> String {
+    match triggers {
+        [] => "; its definition has no `pause_after` with one".into(),
+        some => format!("; it waits for `{}`", some.join("`, `")),
     }
 }
 

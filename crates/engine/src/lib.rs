@@ -17,6 +17,7 @@ mod request;
 mod seal;
 mod signal;
 mod stopwatch;
+mod triggers;
 mod subscriptions;
 mod turn;
 mod workflows;
@@ -32,7 +33,7 @@ pub use pools::Removal;
 pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
-    Attending, Created, Dispatch, Errand, GroupOperated, GroupOperation, Handed, Operated, Operation,
+    Attending, Created, Dispatch, Errand, Forced, GroupOperated, GroupOperation, Handed, Operated, Operation,
     Outgoing, PollRecovery, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport,
     WorkflowOperated, WorkflowOperation, WorkflowVerb,
 };
@@ -44,4 +45,5 @@ pub use rules::why::Why;
 pub use seal::{Keyring, SealError, SealKey};
 pub use stopwatch::Stopwatch;
 pub use store::{Clock, StoreError, SystemClock};
+pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
 pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};

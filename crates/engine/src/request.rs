@@ -1,6 +1,7 @@
 //! What reaches the decider, and what it answers once the turn is durable.
 
 pub use crate::signal::{Reply, Taken};
+use crate::triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
 use model::{
     Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Report, SessionId,
     SessionOffer, State, StepId, WorkflowId, WorkflowState,
@@ -193,6 +194,16 @@ pub struct WorkflowOperation {
     pub dry_run: bool,
     /// The version of the workflow that was looked at; if it is another by now, nothing is done.
     pub expected: Option<u64>,
+    /// Go on without the triggers that it waits for.
+    #[serde(default)]
+    pub force: Option<Forced>,
+}
+
+/// What a person sends in place of a trigger.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Forced {
+    /// JSON.
+    pub payload: Option<String>,
 }
 
 /// What was done to a workflow, or would be.
@@ -253,6 +264,15 @@ pub enum Request {
     OperateWorkflow {
         operation: WorkflowOperation,
         reply: Reply<WorkflowOperated>,
+    },
+    /// Something was sent to a trigger.
+    Trigger {
+        order: TriggerOrder,
+        reply: Reply<Triggered>,
+    },
+    PauseToken {
+        order: TokenOrder,
+        reply: Reply<PauseToken>,
     },
     RecoverPolls {
         recovery: PollRecovery,

@@ -5,6 +5,7 @@
 
 use crate::EngineError;
 use crate::request::{GroupOperation, Operation, Sent, WorkflowOperation};
+use crate::triggers::{TokenOrder, TriggerOrder};
 use model::{
     BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Place, Priority, Report, SessionId,
     SignalId, State, Step, StepId, StepKind, Timestamp, WorkflowId,
@@ -35,6 +36,12 @@ pub enum Signal {
     },
     OperateWorkflow {
         operation: WorkflowOperation,
+    },
+    Trigger {
+        order: TriggerOrder,
+    },
+    PauseToken {
+        order: TokenOrder,
     },
     /// The turn of these steps has come in their blocks: they stand in line here.
     Join {

@@ -32,7 +32,10 @@ impl Engine {
         &self,
         operation: WorkflowOperation,
     ) -> Result<WorkflowOperated, EngineError> {
-        crate::handle::storable([("by", &*operation.by), ("why", &*operation.why)])?;
+        let payload =
+            operation.force.as_ref().and_then(|forced| forced.payload.as_deref()).unwrap_or_default();
+        let nul = if payload.contains("\\u0000") { "\0" } else { payload };
+        crate::handle::storable([("by", &*operation.by), ("why", &*operation.why), ("payload", nul)])?;
         self.ask(|reply| Request::OperateWorkflow { operation, reply }).await
     }
 }

@@ -3,6 +3,10 @@
 //! Why    YAML, JSON and the Rust builder make the same value, and the value alone has a hash: two files that say the same are
 //!        the same version, however they are laid out.
 
+mod pause;
+
+pub use pause::{Notify, PauseDef, PauseTimeout, Signed, TriggerAuth};
+
 use crate::{DispatchMode, Priority, Success};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -96,6 +100,9 @@ pub struct StepDef {
     pub when: Option<Expression>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminate_when: Option<Termination>,
+    /// Those behind it wait for somebody, or for a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_after: Option<Box<PauseDef>>,
     /// What it must answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub produces: Option<Shape>,

@@ -38,6 +38,19 @@ pub const CACHED_DEFINITIONS_MAX: usize = 1_000;
 pub const WAITING_WORKFLOWS_MAX: usize = 1_000;
 /// Rounds in which steps of workflows follow each other in one turn.
 pub const WORKFLOW_ROUNDS_MAX: usize = 1_000;
+/// How long a pause waits for its trigger, unless it says otherwise.
+pub const PAUSE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How often a pause is reminded of before it fails, unless it says otherwise, and what it may say.
+pub const REMINDERS_DEFAULT: u32 = 3;
+pub const REMINDERS_MAX: u32 = 100;
+/// Payloads of one workflow that came before their pauses.
+pub const EARLY_TRIGGERS_MAX: usize = 16;
+/// Payloads of one workflow that were not accepted and are kept, counted from the last.
+pub const TRIGGERS_KEPT: u64 = 1_000;
+/// Bytes of the id that a sender gives a message.
+pub const WEBHOOK_ID_BYTES_MAX: usize = 200;
+/// How far the time of a signed message may be from now.
+pub const TRIGGER_REPLAY_WINDOW: Duration = Duration::from_secs(300);
 /// Steps of one create call, its nested children included.
 pub const STEPS_PER_CREATE_MAX: usize = 10_000;
 /// Highest index inside a block.
@@ -171,6 +184,9 @@ pub const EXECUTIONS_PER_COMMIT: usize = 256;
 /// Executions forgotten in one commit.
 pub const EXECUTIONS_FORGOTTEN_PAGE: usize = 1_000;
 
+const _: () = assert!(PAUSE_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
+const _: () = assert!(REMINDERS_DEFAULT <= REMINDERS_MAX);
+const _: () = assert!((EARLY_TRIGGERS_MAX as u64) < TRIGGERS_KEPT, "what waits is not forgotten");
 const _: () = assert!(SUBSCRIPTIONS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(ITEMS_PAGE <= STEPS_PER_CREATE_MAX && ITEMS_PAGE <= CACHED_STEPS_MAX);

@@ -2,7 +2,7 @@
 
 use crate::resolution::Aftermath;
 use crate::state::words;
-use crate::{DispatchGroup, Name, StepId, Timestamp, UnknownWord, WorkflowId};
+use crate::{DispatchGroup, Name, PausedBy, StepId, Timestamp, UnknownWord, WorkflowId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -63,6 +63,8 @@ pub struct Workflow {
     /// Where it is decided.
     pub dispatch_group: DispatchGroup,
     pub state: WorkflowState,
+    /// Why it is paused, if it is.
+    pub paused_by: Option<PausedBy>,
     /// Why it is where it is, in words; the error of one that failed.
     pub message: Option<String>,
     /// The step that started it and waits for its end.

@@ -60,11 +60,13 @@
     timer = setTimeout(refresh, EVERY_MS);
   }
 
+  const isForced = (verb) => document.querySelector(`#verbs [data-verb="${verb}"][data-force]`) !== null;
+
   async function operate(verb, dryRun) {
     const answer = await fetch(`${byId("verbs").dataset.at}/${verb}`, {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "application/json" },
-      body: JSON.stringify({ why: byId("why").value, by: "dashboard", dry_run: dryRun }),
+      body: JSON.stringify({ why: byId("why").value, by: "dashboard", dry_run: dryRun, force: isForced(verb) }),
     });
     const told = await answer.json();
     if (!answer.ok) throw new Error(told.detail ?? told.title);

@@ -2,12 +2,14 @@
 
 mod course;
 mod definitions;
+mod pauses;
 mod polls;
 mod subscriptions;
 mod workflows;
 
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
+pub use pauses::{pauses, triggers};
 pub use polls::{polls, read_poll_cursor};
 pub use subscriptions::subscriptions;
 pub use workflows::{workflow, workflows};

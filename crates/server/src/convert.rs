@@ -2,6 +2,7 @@
 
 mod key;
 mod message_group;
+mod pause;
 mod poll;
 mod pool;
 mod resolution;
@@ -11,6 +12,7 @@ mod workflow;
 
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
+pub use pause::{pause_view, trigger_payload_view, triggered_view};
 pub use poll::{poll_view, polling_view, polls_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
 pub use resolution::{compensation_view, decision, resolution_view, resolve_body};
@@ -20,10 +22,10 @@ pub use workflow::{
     workflow_event_view, workflow_operated_view, workflow_view,
 };
 
-use engine::{Created, Operated, Why};
+use engine::{Created, Operated, PauseToken, Why};
 use model::{
     Block, Breaker, Counts, Delivery, DispatchGroup, DispatchMode, Fault, GroupStatus, LogLine, State,
-    Status, StepId, Timestamp, limits,
+    Status, Step, StepId, Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -54,6 +56,26 @@ pub fn raw(text: &str) -> Box<RawValue> {
 }
 
 /// `parent` is the owner of the step's block.
+/// The token of a pause is for whoever the notice goes to, and for nobody who looks on.
+fn without_token(step: &Step) -> String {
+    let arguments = step.arguments.to_string();
+    if &*step.action != "deliver" || !arguments.contains(PauseToken::PREFIX) {
+        return arguments;
+    }
+    let mut shown = String::with_capacity(arguments.len());
+    let mut parts = arguments.split(PauseToken::PREFIX);
+    shown.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let letters = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        match letters == PauseToken::LETTERS {
+            true => shown.push_str(model::HIDDEN),
+            false => shown.push_str(PauseToken::PREFIX),
+        }
+        shown.push_str(if letters == PauseToken::LETTERS { &part[letters..] } else { part });
+    }
+    shown
+}
+
 pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
     let (step, detail) = (&row.step, row.detail.clone());
     let ran = step.started_at.zip(step.completed_at).map(|(from, to)| to.since(from));
@@ -80,7 +102,7 @@ pub fn step_view(row: &StepRow, parent: Option<StepId>) -> wire::StepView {
         throttled: step.throttled,
         was_throttled: detail.was_throttled.unwrap_or(false),
         dispatch_after: maybe(step.wake_at),
-        arguments: raw(&step.arguments),
+        arguments: raw(&without_token(step)),
         response: detail.response.as_deref().map(raw),
         error_message: detail.error_message,
         error_stack_trace: detail.error_stack_trace,

@@ -37,6 +37,18 @@ pub enum ApiError {
     /// Which of these it is, is nobody's business.
     #[error("the key is not valid: it is unknown, revoked or expired")]
     BadKey,
+    /// Which of these it is, is nobody's business.
+    #[error(
+        "it is not shown who sends this: there is no such trigger, or the signature, token or key is not right"
+    )]
+    NotShown,
+    /// What was sent to a trigger has another shape.
+    #[error("{0}")]
+    Unfit(String),
+    #[error("it is too late: {0}")]
+    Gone(String),
+    #[error("{0}")]
+    TooMany(String),
     #[error("the key may not do this in these queues; see `faults`")]
     OutOfScope(Vec<Fault>),
     #[error("the body is larger than {max} bytes; send less at once")]
@@ -88,9 +100,19 @@ impl ApiError {
             ApiError::NotAllowed(_) => {
                 (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed")
             }
-            ApiError::NoKey | ApiError::BadKey => (StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized"),
+            ApiError::NoKey | ApiError::BadKey | ApiError::NotShown => {
+                (StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized")
+            }
             ApiError::Forbidden(_) | ApiError::OutOfScope(_) => {
                 (StatusCode::FORBIDDEN, "forbidden", "Forbidden")
+            }
+            ApiError::Unfit(_) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "payload_rejected", "Not what is waited for")
+            }
+            ApiError::Gone(_) => (StatusCode::GONE, "late", "Too late"),
+            ApiError::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many", "Too many"),
+            ApiError::Engine(EngineError::NoTrigger { .. }) => {
+                (StatusCode::CONFLICT, "no_such_trigger", "It never waits for this")
             }
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "Too large"),
             ApiError::MediaType | ApiError::TextType => {

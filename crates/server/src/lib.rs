@@ -17,11 +17,13 @@ mod listen;
 mod readers;
 mod seats;
 mod secrets;
+mod triggers;
 mod web;
 mod words;
 
 pub use access::{Access, Route, Takes};
 pub use api::{Later, Processed, Processing, Routing, serve_router};
+pub use triggers::{TriggerAuthenticator, TriggerSecrets, TriggerShown};
 
 use access::Routes;
 use app::App;
@@ -45,6 +47,8 @@ pub struct Site {
     pub processing: Option<Arc<dyn Processing>>,
     /// The router in this process, where there is one.
     pub routing: Option<Arc<dyn Routing>>,
+    /// How whoever triggers may show who they are, beside keys and tokens.
+    pub triggers: Vec<Arc<dyn TriggerAuthenticator>>,
 }
 
 fn declared() -> Routes {

@@ -9,9 +9,9 @@ pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Oper
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
 pub use workflows::{
-    Apply, Cancel, Compensate, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Polls, PollsVerb,
-    Resolve, Resume, RetryCompensation, RetryFrom, Run, ShowWorkflow, SkipCompensation, Start, Steer,
-    Validate, WatchWorkflow,
+    Apply, Cancel, Compensate, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Pauses, Polls,
+    PollsVerb, Resolve, Resume, RetryCompensation, RetryFrom, Run, ShowWorkflow, SkipCompensation, Start,
+    Steer, Trigger, Validate, WatchWorkflow,
 };
 
 use crate::config::{QueueLimit, queue_limit};
@@ -91,6 +91,10 @@ pub enum Command {
     Resume(Resume),
     /// Call workflows off
     Cancel(Cancel),
+    /// Let a workflow go on that waits for somebody, with what it waits for; exit 1 if it waits on
+    Trigger(Trigger),
+    /// What workflows wait for: triggers, and dates
+    Pauses(Pauses),
     /// Decide about workflows that failed; asks where nothing is said
     Resolve(Resolve),
     /// Do a step of a workflow again, and everything behind it

@@ -4,6 +4,7 @@ mod actions;
 mod dispatch_scheduler;
 mod secrets;
 mod signing;
+mod triggers;
 mod worker;
 
 pub use actions::Actions;
@@ -39,6 +40,7 @@ struct RawConfig {
     pools: BTreeMap<String, RawPool>,
     actions: actions::RawActions,
     signing: signing::RawSigning,
+    triggers: triggers::RawTriggers,
     secrets: secrets::RawSecrets,
     worker: worker::RawWorker,
     #[serde(rename = "dispatch-scheduler")]
@@ -61,7 +63,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "db",
     "bind",
     "port",
@@ -76,6 +78,7 @@ const KEYS: [&str; 18] = [
     "pools",
     "actions",
     "signing",
+    "triggers",
     "secrets",
     "worker",
     "dispatch-scheduler",
@@ -96,6 +99,8 @@ pub struct Settings {
     pub workers: usize,
     pub engine: engine::Config,
     pub actions: Actions,
+    /// What signed triggers are made with.
+    pub triggers: server::TriggerSecrets,
     /// What `worker` serves.
     pub worker: Worker,
     /// Steps that are handed over by a queue, where they are.
@@ -133,6 +138,7 @@ impl Settings {
         let signing = signing::check(&raw.signing, &signing::environment(), &mut faults);
         let secrets = secrets::check(&raw.secrets, std::env::var(secrets::VARIABLE).ok(), &mut faults);
         let actions = Actions { signing, ..Actions::check(&raw.actions, &mut faults) };
+        let triggers = triggers::check(&raw.triggers, &triggers::environment(), &mut faults);
         let worker = Worker::check(raw.worker, &mut faults);
         let scheduler = Scheduler::check(raw.dispatch_scheduler, &mut faults);
         let router = Router::check(raw.router, &mut faults);
@@ -171,6 +177,7 @@ impl Settings {
             workers: raw.workers.unwrap_or(WORKERS),
             engine,
             actions,
+            triggers,
             worker,
             scheduler,
             router,

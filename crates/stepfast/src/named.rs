@@ -75,6 +75,15 @@ pub fn labels(texts: &[String]) -> Result<BTreeMap<String, String>> {
 
 /// What a workflow is started with: JSON as it is written, a file, or standard input.
 pub fn input(text: Option<&str>) -> Result<Option<Box<RawValue>>> {
+    json("--input", text)
+}
+
+/// What is sent to a trigger, in the same ways.
+pub fn payload(text: Option<&str>) -> Result<Option<Box<RawValue>>> {
+    json("--payload", text)
+}
+
+fn json(option: &str, text: Option<&str>) -> Result<Option<Box<RawValue>>> {
     match text {
         None => Ok(None),
         Some("-") => read_input(std::io::stdin().lock(), "standard input").map(Some),
@@ -85,7 +94,7 @@ pub fn input(text: Option<&str>) -> Result<Option<Box<RawValue>>> {
             }
             None => RawValue::from_string(text.into()).map(Some).map_err(|problem| {
                 let write = "write for example '{\"order\": 7}', @FILE, or - for standard input";
-                Refused(format!("--input is not JSON: {problem}; {write}")).into()
+                Refused(format!("{option} is not JSON: {problem}; {write}")).into()
             }),
         },
     }

@@ -14,10 +14,12 @@ use model::{Timestamp, WorkflowId, limits};
 use serde::de::DeserializeOwned;
 use server::{answers, convert};
 use std::collections::HashMap;
+use std::time::Duration;
+use store::pauses::Waiting;
 use store::{Browse, Clock, PollFilter, SystemClock, WorkflowFilter};
 use wire::{
-    DefinitionPage, DefinitionShow, DefinitionView, PollPage, WorkflowEventPage, WorkflowEventView,
-    WorkflowPage, WorkflowShow, WorkflowView,
+    DefinitionPage, DefinitionShow, DefinitionView, PausePage, PauseView, PollPage, WorkflowEventPage,
+    WorkflowEventView, WorkflowPage, WorkflowShow, WorkflowView,
 };
 
 /// Workflows inside each other that are shown in one tree, and how deep.
@@ -59,6 +61,30 @@ impl Window {
                 Ok(found.ok_or_else(|| Refused(format!("there is no workflow {id}")))?)
             }
             Window::Server { .. } => self.ask(&["v1", "workflows", &id.to_string()], &[]).await,
+        }
+    }
+
+    /// What workflows wait for, or what one waits and waited for.
+    pub async fn pauses(
+        &self,
+        of: Option<WorkflowId>,
+        within: Option<Duration>,
+        limit: usize,
+    ) -> Result<Vec<PauseView>> {
+        let limit = limit.clamp(1, limits::PAGE_ROWS_MAX);
+        match self {
+            Window::Database(browse) => {
+                let due = |span| Waiting::DueBy(SystemClock::default().now() + span);
+                let which = within.map_or(Waiting::All, due);
+                Ok(answers::pauses(browse, (of, which), limit)?.pauses)
+            }
+            Window::Server { .. } => {
+                let mut query = vec![("limit", limit.to_string())];
+                query.extend(of.map(|id| ("workflow", id.to_string())));
+                query.extend(within.map(|span| ("due_within", span.as_secs().to_string())));
+                let page: PausePage = self.ask(&["v1", "pauses"], &query).await?;
+                Ok(page.pauses)
+            }
         }
     }
 

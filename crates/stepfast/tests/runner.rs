@@ -127,6 +127,7 @@ impl World {
             require_key: false,
             processing: None,
             routing: None,
+            triggers: Vec::new(),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -3,8 +3,8 @@
 use crate::Lease;
 use model::{
     Block, BranchDecision, Breaker, CompensationRun, Delivery, Detail, DispatchGroup, Event, LogLine, Name,
-    NodeId, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId,
-    Timestamp, Workflow, WorkflowId,
+    NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId,
+    Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -92,6 +92,20 @@ impl BlockWrite {
 pub struct WorkflowWrite {
     pub workflow: Workflow,
     pub expected: Option<u64>,
+}
+
+/// A pause's row: new when `expected` is none, else only if its version is still that.
+#[derive(Debug, Clone)]
+pub struct PauseWrite {
+    pub pause: Pause,
+    pub expected: Option<u64>,
+}
+
+/// Something that was sent to a trigger: a new row, or the verdict on one that came early.
+#[derive(Debug, Clone)]
+pub struct PayloadWrite {
+    pub payload: TriggerPayload,
+    pub is_new: bool,
 }
 
 /// Something that happened to a workflow, numbered within its dispatch group.
@@ -308,6 +322,8 @@ pub struct Batch {
     pub workflows: Vec<WorkflowWrite>,
     pub workflow_events: Vec<WorkflowEvent>,
     pub branch_decisions: Vec<BranchDecision>,
+    pub pauses: Vec<PauseWrite>,
+    pub trigger_payloads: Vec<PayloadWrite>,
     pub resolution_decisions: Vec<ResolutionDecision>,
     /// Plans of what is undone: new lines, and those that went on.
     pub new_runs: Vec<CompensationRun>,
@@ -396,6 +412,8 @@ impl Batch {
             workflows: Vec::new(),
             workflow_events: Vec::new(),
             branch_decisions: Vec::new(),
+            pauses: Vec::new(),
+            trigger_payloads: Vec::new(),
             resolution_decisions: Vec::new(),
             new_runs: Vec::new(),
             moved_runs: Vec::new(),
@@ -435,6 +453,8 @@ impl Batch {
         self.steps.is_empty()
             && self.blocks.is_empty()
             && self.workflows.is_empty()
+            && self.pauses.is_empty()
+            && self.trigger_payloads.is_empty()
             && self.claims.is_empty()
             && self.claims_done.is_empty()
             && self.slots.is_empty()

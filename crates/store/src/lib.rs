@@ -15,6 +15,7 @@ mod look;
 pub mod message_groups;
 mod migration;
 mod pages;
+pub mod pauses;
 pub mod pools;
 pub mod postgres;
 mod previous;
@@ -30,8 +31,9 @@ pub mod workflows;
 mod writes;
 
 pub use batch::{
-    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, Post, RowKnown,
-    SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
+    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, PauseWrite,
+    PayloadWrite, Post, RowKnown, SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake,
+    WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,

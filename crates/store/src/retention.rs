@@ -310,6 +310,8 @@ impl<'a> Page<'a> {
                 ("resolution_decisions", "workflow_id"),
                 ("compensation_runs", "workflow_id"),
                 ("workflow_labels", "workflow_id"),
+                ("pauses", "workflow_id"),
+                ("trigger_payloads", "workflow_id"),
                 ("workflows", "id"),
             ] {
                 self.all(&format!("delete from {table} where {{among}}"), column, &ids)?;

@@ -17,6 +17,11 @@ pub const WRITE_COMPENSATION_RUN: &str = include_str!("../sql/portable/write_com
 pub const INSERT_WORKFLOW_EVENT: &str = include_str!("../sql/portable/insert_workflow_event.sql");
 pub const INSERT_BRANCH_DECISION: &str = include_str!("../sql/portable/insert_branch_decision.sql");
 pub const INSERT_WORKFLOW_LABEL: &str = include_str!("../sql/portable/insert_workflow_label.sql");
+pub const INSERT_PAUSE: &str = include_str!("../sql/portable/insert_pause.sql");
+pub const WRITE_PAUSE: &str = include_str!("../sql/portable/write_pause.sql");
+pub const INSERT_TRIGGER_PAYLOAD: &str = include_str!("../sql/portable/insert_trigger_payload.sql");
+pub const JUDGE_TRIGGER_PAYLOAD: &str = include_str!("../sql/portable/judge_trigger_payload.sql");
+pub const FORGET_TRIGGER_PAYLOAD: &str = include_str!("../sql/portable/forget_trigger_payload.sql");
 pub const PUT_DEFINITION: &str = include_str!("../sql/portable/put_definition.sql");
 pub const NEWEST_DEFINITION: &str = include_str!("../sql/portable/newest_definition.sql");
 pub const ADD_TALLY: &str = include_str!("../sql/portable/add_tally.sql");
@@ -101,7 +106,15 @@ pub const OPEN_WORKFLOW: &str = "(state = 'pending' or state = 'running' or stat
 pub const WORKFLOW_COLUMNS: &str = "id, definition_key, definition_version, definition_hash, dispatch_group, state, message, \
     parent_step_id, depth, input, output, labels, created_at, started_at, completed_at, wake_at, version, \
     concurrency_key, expected_at, auto_retries, auto_retry_at, restarted_at, resolved_at, cancel_requested_at, \
-    compensation_started_at, compensated_at, compensations, has_skips, undo";
+    compensation_started_at, compensated_at, compensations, has_skips, undo, paused_by";
+
+/// In the order `pauses::read` reads them.
+pub const PAUSE_COLUMNS: &str = "workflow_id, def, run, step_id, step_key, trigger_key, token_hash, registered_at, timeout_at, \
+    resume_at, reminders, state, ended_at, consumed, version";
+
+/// In the order `pauses::payload` reads them.
+pub const TRIGGER_PAYLOAD_COLUMNS: &str = "workflow_id, number, trigger_key, webhook_id, payload, received_at, source, \
+    identity, verdict, why, run";
 
 /// In the order `rows::session` reads them.
 pub const SESSION_COLUMNS: &str =

@@ -4,8 +4,8 @@ use crate::sql::{Param, Row, Sql};
 use crate::statements::{NEWEST_DEFINITION, PUT_DEFINITION, WORKFLOW_COLUMNS};
 use crate::{Lease, Result, StoreError, params, rows};
 use model::{
-    Aftermath, BlockId, CompensationRun, DispatchGroup, Pinned, Reason, State, StepId, Timestamp, Workflow,
-    WorkflowId, WorkflowState,
+    Aftermath, BlockId, CompensationRun, DispatchGroup, PausedBy, Pinned, Reason, State, StepId, Timestamp,
+    Workflow, WorkflowId, WorkflowState,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -102,6 +102,7 @@ pub fn read(row: &Row) -> Result<Workflow> {
         version: row.get::<i64>(16)?.unsigned_abs(),
         concurrency_key: rows::optional_shared(row, 17)?,
         expected_at: rows::time(row, 18)?,
+        paused_by: paused_by(row.get(29)?)?,
         aftermath: aftermath(row)?,
     })
 }
@@ -224,6 +225,12 @@ pub fn last_item(
     sql.first(text, params![block, at, &id], |row| {
         Ok((Timestamp(row.get(0)?), StepId::from_bytes(row.get(1)?)))
     })
+}
+
+fn paused_by(word: Option<String>) -> Result<Option<PausedBy>> {
+    let corrupt =
+        |value: &str| StoreError::Corrupt { table: "workflows", column: "paused_by", value: value.into() };
+    word.map(|word| word.parse().map_err(|_| corrupt(&word))).transpose()
 }
 
 fn labels(text: &str) -> Result<Arc<[(String, String)]>> {

@@ -2,6 +2,7 @@
 //!
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
+mod pauses;
 mod polls;
 mod workflows;
 

@@ -134,6 +134,17 @@ planted! {
     i27_undone_and_nobody_decided: "I27", "update workflows set compensation_started_at = 1 where id = x'000000000000000000000000000000f2'";
     i25_a_branch_without_a_decision: "I25",
         "update steps set action = 'stepfast.branch' where id = {flow-route}; delete from branch_decisions";
+    i31_a_pause_of_what_is_over: "I31",
+        "update pauses set state = 'waiting', ended_at = null where workflow_id = x'000000000000000000000000000000f1'";
+    i31_a_pause_behind_what_has_not_ended: "I31", "update pauses set step_id = {flow-now} where state = 'waiting'";
+    i31_a_trigger_that_nothing_waits_for: "I31",
+        "update pauses set state = 'cancelled', ended_at = 3 where state = 'waiting'";
+    i31_two_wait_for_one_trigger: "I31",
+        "drop index pauses_of_trigger;
+         insert into pauses (workflow_id, def, run, step_id, step_key, kind, trigger_key, registered_at, state)
+           select workflow_id, 7, run, step_id, step_key, kind, trigger_key, 1, 'waiting' from pauses where state = 'waiting'";
+    i31_went_on_with_nothing: "I31", "delete from trigger_payloads";
+    i31_accepted_for_nobody: "I31", "update pauses set consumed = 7 where state = 'resumed'";
     i35_a_definition_that_changed: "I35", "update definitions set hash = 'other'";
     i35_a_definition_that_is_gone: "I35", "delete from definitions";
     s5_a_definition_that_cannot_be_read: "S5", "update definitions set text = 'nonsense'";

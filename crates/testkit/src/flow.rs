@@ -1,8 +1,8 @@
 //! Workflows on a stage: definitions as authors write them, and how far a run is, in one line.
 
 use crate::Stage;
-use engine::{Applied, EngineError, StartWorkflow, WorkflowOperation, WorkflowVerb};
-use model::{Pinned, State, StepId, Workflow, WorkflowId};
+use engine::{Applied, EngineError, Forced, StartWorkflow, TriggerOrder, WorkflowOperation, WorkflowVerb};
+use model::{Pinned, State, StepId, TriggerAnswer, Workflow, WorkflowId};
 use store::workflows::Definition;
 
 /// A definition as `apply` stores it, from what an author writes.
@@ -53,8 +53,61 @@ impl Stage {
 
     pub async fn operate_workflow(&self, workflow: WorkflowId, verb: WorkflowVerb) -> Result<(), String> {
         let (by, why) = ("test".into(), "because".into());
-        let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None };
+        let operation =
+            WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
         self.engine.operate_workflow(operation).await.map(drop).map_err(|e| e.to_string())
+    }
+
+    /// Somebody who showed who they are sends this to a trigger.
+    pub async fn try_trigger(
+        &self,
+        workflow: WorkflowId,
+        trigger: &str,
+        payload: serde_json::Value,
+    ) -> Result<TriggerAnswer, EngineError> {
+        let order = TriggerOrder::of(workflow, trigger, payload.to_string(), "tester");
+        self.engine.trigger(order).await.map(|triggered| triggered.answer)
+    }
+
+    pub async fn trigger(
+        &self,
+        workflow: WorkflowId,
+        trigger: &str,
+        payload: serde_json::Value,
+    ) -> TriggerAnswer {
+        self.try_trigger(workflow, trigger, payload).await.expect("it is looked at")
+    }
+
+    /// The workflow goes on without what it waits for.
+    pub async fn force(&self, workflow: WorkflowId, payload: Option<&str>) -> Result<(), String> {
+        let (by, why, verb) = ("test".into(), "because".into(), WorkflowVerb::Resume);
+        let force = Some(Forced { payload: payload.map(Into::into) });
+        let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force };
+        self.engine.operate_workflow(operation).await.map(drop).map_err(|e| e.to_string())
+    }
+
+    /// The pauses of a workflow: `ask 1 waiting`.
+    pub fn pauses(&self, id: WorkflowId) -> Vec<String> {
+        let pauses = self.browse().workflow_pauses(id).expect("a read");
+        pauses.iter().map(|pause| format!("{} {} {}", pause.step_key, pause.run, pause.state)).collect()
+    }
+
+    /// What was sent to a workflow, oldest first: `boss accepted tester {"ok":true}`.
+    pub fn sent(&self, id: WorkflowId) -> Vec<String> {
+        let all = self.browse().trigger_payloads(id, 100).expect("a read");
+        let shown = |sent: &model::TriggerPayload| {
+            let text = sent.payload.clone().unwrap_or_default();
+            format!("{} {} {} {text}", sent.trigger, sent.verdict, sent.identity).trim_end().to_string()
+        };
+        all.iter().rev().map(shown).collect()
+    }
+
+    /// A long time passes in which nobody works.
+    pub async fn leap(&mut self, span: std::time::Duration) {
+        self.clock.advance(span);
+        self.settle().await;
+        self.join_again().await;
+        self.settle().await;
     }
 
     /// Where a workflow is, and each of its steps: `running: a C, b K condition_false`.

@@ -14,6 +14,12 @@ mod keys;
 mod linear;
 #[path = "workflows/nested.rs"]
 mod nested;
+#[path = "workflows/pause_times.rs"]
+mod pause_times;
+#[path = "workflows/pauses.rs"]
+mod pauses;
+#[path = "workflows/pauses_again.rs"]
+mod pauses_again;
 #[path = "workflows/polls.rs"]
 mod polls;
 #[path = "workflows/polls_held.rs"]

@@ -22,6 +22,7 @@ mod key;
 mod message_group;
 mod node;
 mod operate;
+mod pause;
 mod poll;
 mod pool;
 mod problem;
@@ -53,6 +54,7 @@ pub use message_group::{
 };
 pub use node::{NodePage, NodeView, SessionView};
 pub use operate::{MoveView, OperateBody, OperatedView};
+pub use pause::{PausePage, PauseView, TokenView, TriggerPayloadPage, TriggerPayloadView, TriggeredView};
 pub use poll::{PollPage, PollView, PollingView, PollsView, RecoverBody, RecoveredView};
 pub use pool::{PoolBody, PoolPage, PoolView};
 pub use problem::{Fault, Problem, ReadyView};

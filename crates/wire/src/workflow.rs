@@ -45,6 +45,9 @@ pub struct WorkflowView {
     pub version: String,
     /// `pending`, `running`, `paused`, `succeeded`, `failed`, `cancelled`, `compensating`, `compensated` or `compensation_failed`.
     pub state: String,
+    /// Why it is paused: `person`, `failure` or `trigger`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<String>,
     /// Why it is where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -96,6 +99,9 @@ pub struct WorkflowShow {
     /// What the definition says of the step that is being done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
+    /// What it waits for, and what it waited for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<crate::PauseView>,
     /// In the order of the definition.
     pub steps: Vec<WorkflowStepView>,
     /// What was decided about it, oldest first.
@@ -236,6 +242,11 @@ pub struct WorkflowOperateBody {
     /// With a key it is the key that acts, whatever stands here; else `loopback` when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Resume without the triggers that it waits for.
+    pub force: bool,
+    /// What stands for what would have been sent, with `force`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<serde_json::Value>,
 }
 
 /// What a person decides about a workflow, above all one that failed.
@@ -356,6 +367,8 @@ impl<'de> Deserialize<'de> for WorkflowShow {
             output: Option<Box<RawValue>>,
             percent: u8,
             status_message: Option<String>,
+            #[serde(default)]
+            pauses: Vec<crate::PauseView>,
             steps: Vec<WorkflowStepView>,
             #[serde(default)]
             resolutions: Vec<ResolutionView>,
@@ -364,7 +377,7 @@ impl<'de> Deserialize<'de> for WorkflowShow {
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let workflow = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        let Beside { input, output, percent, status_message, steps, resolutions, compensations } =
+        let Beside { input, output, percent, status_message, pauses, steps, resolutions, compensations } =
             serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         Ok(WorkflowShow {
             workflow,
@@ -372,6 +385,7 @@ impl<'de> Deserialize<'de> for WorkflowShow {
             output,
             percent,
             status_message,
+            pauses,
             steps,
             resolutions,
             compensations,

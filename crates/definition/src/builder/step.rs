@@ -1,6 +1,6 @@
 //! Steps in Rust: what every step may say, and what only some kinds may.
 
-use super::{Branch, Each, Poll, Retry};
+use super::{Branch, Each, Pause, Poll, Retry};
 use model::definition::{
     self as written, ActionDef, Compensation, Ending, FailurePolicy, PollDef, Shape, StepDef, SubWorkflow,
     Termination, UndoneWhen, Wait, Work,
@@ -192,6 +192,11 @@ impl<D> Step<D> {
     pub fn terminate_when(mut self, expression: &str, state: Ending, reason: &str) -> Self {
         let (condition, reason) = (expression.into(), reason.into());
         self.def.terminate_when = Some(Termination { condition, state, reason });
+        self
+    }
+    /// Those behind it wait for somebody, or for a time.
+    pub fn pause_after(mut self, pause: Pause) -> Self {
+        self.def.pause_after = Some(Box::new(pause.made));
         self
     }
     /// What it must answer, as a JSON Schema.

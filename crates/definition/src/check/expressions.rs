@@ -27,6 +27,8 @@ pub(super) enum Moment {
     Poll,
     /// When its step has answered.
     End,
+    /// When something was sent to the trigger behind it.
+    Sent,
     /// When its step is undone.
     Undo,
 }
@@ -37,6 +39,7 @@ impl Moment {
             Moment::Start => &["input"],
             Moment::Step | Moment::End => &["input", "outputs"],
             Moment::Item => &["input", "outputs", "item", "index"],
+            Moment::Sent => &["payload", "input", "outputs"],
             Moment::Undo => &["input", "outputs", "undo"],
             Moment::Poll => &["input", "outputs", "answer", "polls"],
         }
@@ -74,6 +77,14 @@ impl Checker {
         }
         if let Some(end) = &step.terminate_when {
             self.program(format!("{at}.terminate_when.if"), &end.condition.0, Moment::End);
+        }
+        if let Some(resume) = step.pause_after.as_ref().and_then(|pause| pause.resume_when.as_ref()) {
+            let field = format!("{at}.pause_after.resume_when");
+            let program = self.program(field.clone(), &resume.0, Moment::Sent);
+            if constant(program.as_ref()) == Some(Value::Bool(false)) {
+                let fix = "write what must hold for what was sent, such as payload.approved == true";
+                self.findings.push(Finding::new(field, "this never holds, so it waits for ever", fix));
+            }
         }
         if let Some(compensation) = &step.compensation {
             let at = format!("{at}.compensation");
@@ -190,6 +201,10 @@ impl Checker {
         let known = moment.known();
         for name in references.variables.iter().filter(|name| !known.contains(&name.as_str())) {
             let fix = match name.as_str() {
+                "payload" => {
+                    "use it in `resume_when` of `pause_after`; later it is an output of the trigger's name"
+                        .into()
+                }
                 "answer" | "polls" => "use it in `until` or `abort_when` of a `poll`".into(),
                 "item" | "index" => "use it in `arguments` or `message_group` of a step with `each`".into(),
                 _ => format!("use `{}`", known.join("` or `")),

@@ -15,11 +15,13 @@ use std::collections::HashMap;
 struct Checker<'d> {
     definition: &'d Definition,
     keys: HashMap<&'d str, u32>,
+    /// What is sent to these is an output too, of the step behind which it is waited for.
+    triggers: HashMap<&'d str, u32>,
     /// Nothing can be said about the order of steps that have none.
     order: Option<(&'d Graph, Reach<'d>)>,
 }
 
-pub(super) fn check(definition: &Definition, graph: Option<&Graph>, read: &[Read]) -> Vec<Finding> {
+pub(super) fn check<'d>(definition: &'d Definition, graph: Option<&'d Graph>, read: &[Read]) -> Vec<Finding> {
     let reads_none = read.iter().all(|read| read.references.outputs.is_empty());
     if reads_none && definition.steps.iter().all(|step| step.requires.is_empty()) {
         return Vec::new();
@@ -35,7 +37,10 @@ pub(super) fn check(definition: &Definition, graph: Option<&Graph>, read: &[Read
         }
         order => order.and_then(Result::ok),
     };
-    let mut checker = Checker { definition, keys, order };
+    let trigger =
+        |(n, step): (usize, &'d StepDef)| Some((step.pause_after.as_ref()?.trigger.as_deref()?, n as u32));
+    let triggers = definition.steps.iter().enumerate().filter_map(trigger).collect();
+    let mut checker = Checker { definition, keys, triggers, order };
     for read in read {
         let Some(step) = read.step else { continue };
         for key in &read.references.outputs {
@@ -79,7 +84,8 @@ type Wrong = Option<(String, String)>;
 
 impl Checker<'_> {
     fn read(&mut self, step: u32, key: &str, read: &Read) -> Wrong {
-        if matches!(read.moment, Moment::End | Moment::Undo) && self.keys.get(key) == Some(&step) {
+        let has_answered = matches!(read.moment, Moment::End | Moment::Sent | Moment::Undo);
+        if has_answered && self.keys.get(key) == Some(&step) {
             return None;
         }
         let from = match self.ended(step, key) {
@@ -106,12 +112,18 @@ impl Checker<'_> {
 
     /// The step whose answer is read, if it has ended by then and answers at all.
     fn ended(&self, step: u32, key: &str) -> Result<u32, (String, String)> {
-        let Some(from) = self.keys.get(key).copied() else {
-            let meant = nearest(key, self.keys.keys().copied().filter(|known| *known != key));
+        let sent_to = self.triggers.get(key).copied();
+        let Some(from) = self.keys.get(key).copied().or(sent_to) else {
+            let known = self.keys.keys().chain(self.triggers.keys()).copied();
+            let meant = nearest(key, known.filter(|known| *known != key));
             let fix = meant.map_or("name a step of this definition".into(), |key| format!("write `{key}`"));
             return Err((format!("there is no step `{key}`"), fix));
         };
         let mine = &self.definition.steps[step as usize].key;
+        if from == step && sent_to.is_some() {
+            let fix = "read it in a later step; here it is `payload`, in `resume_when`";
+            return Err((format!("`{key}` is waited for behind this step"), fix.into()));
+        }
         if from == step {
             let fix = "read it in a later step, or in `terminate_when`";
             return Err((format!("`{key}` has not answered when this is read"), fix.into()));
@@ -125,9 +137,11 @@ impl Checker<'_> {
         }
         if is_before(from, step) == Some(false) {
             let problem = format!("`{key}` need not have ended when `{mine}` begins");
-            return Err((problem, format!("add `{key}` to `after` of `{mine}`")));
+            let step = &self.definition.steps[from as usize].key;
+            return Err((problem, format!("add `{step}` to `after` of `{mine}`")));
         }
-        if matches!(self.definition.steps[from as usize].work, Work::Wait(_)) {
+        let is_wait = matches!(self.definition.steps[from as usize].work, Work::Wait(_));
+        if is_wait && sent_to.is_none() {
             return Err((
                 format!("`{key}` waits, and answers nothing"),
                 "read the answer of another step".into(),

@@ -3,11 +3,12 @@
 use super::{Finding, polls, resolution};
 use crate::duration::show;
 use model::definition::{ActionDef, Definition, Retry, RetryScope, StepDef, Wait, Work};
+use rules::workflow::pause;
 use std::collections::HashSet;
 use std::time::Duration;
 
 pub(super) fn check(definition: &Definition) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = pause::faults(definition).into_iter().map(Into::into).collect();
     if let (Some(expected), Some(timeout)) = (definition.expected_within, definition.timeout)
         && expected > timeout
     {
@@ -21,6 +22,11 @@ pub(super) fn check(definition: &Definition) -> Vec<Finding> {
         let at = format!("steps[{n}]");
         twice(step.after.iter().flatten(), &format!("{at}.after"), &mut findings);
         twice(step.requires.iter(), &format!("{at}.requires"), &mut findings);
+        if let Some(pause) = &step.pause_after {
+            let field = |option| format!("{at}.pause_after.{option}");
+            beyond_the_whole(definition, pause.resume_after, &field("resume_after"), &mut findings);
+            beyond_the_whole(definition, pause.timeout, &field("timeout"), &mut findings);
+        }
         if let Some(compensation) = &step.compensation {
             // It is done when the time of the whole is over.
             let whole = Definition::default();

@@ -12,7 +12,15 @@ pub(super) fn check(definition: &Definition) -> Vec<Finding> {
     let steps = definition.steps.iter().enumerate();
     let produced =
         steps.filter_map(|(n, step)| Some((format!("steps[{n}].produces"), step.produces.as_ref()?)));
-    input.chain(produced).filter_map(|(field, shape)| fault(&join(&field, "schema"), shape)).collect()
+    let steps = definition.steps.iter().enumerate();
+    let sent = steps.filter_map(|(n, step)| {
+        Some((format!("steps[{n}].pause_after.payload"), step.pause_after.as_ref()?.payload.as_ref()?))
+    });
+    input
+        .chain(produced)
+        .chain(sent)
+        .filter_map(|(field, shape)| fault(&join(&field, "schema"), shape))
+        .collect()
 }
 
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];

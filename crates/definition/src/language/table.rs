@@ -1,5 +1,6 @@
 //! The table: every key, with what it takes, an example, and what it does.
 
+use super::pause::PAUSE_AFTER;
 use super::{Form, Home, Key, Object};
 use crate::limits::{
     BRANCHES_MAX, DESCRIPTION_BYTES_MAX, LABELS_MAX, MESSAGE_BYTES_MAX, NAMES_MAX, SECRETS_MAX, STEPS_MAX,
@@ -10,7 +11,7 @@ use std::time::Duration;
 /// What may take no time at all, such as the wait before a retry.
 const PAUSE: Form = Form::Duration { min: Duration::ZERO, max: WAIT_MAX };
 /// What must take some time.
-const SPAN: Form = Form::Duration { min: Duration::from_millis(1), max: WAIT_MAX };
+pub(super) const SPAN: Form = Form::Duration { min: Duration::from_millis(1), max: WAIT_MAX };
 /// Between two polls.
 const INTERVAL: Form = Form::Duration { min: POLL_INTERVAL_MIN, max: WAIT_MAX };
 /// What a worker runs, once or again and again.
@@ -205,6 +206,13 @@ static STEP: Object = Object {
             "{ if: …, reason: … }",
             "If this holds after the step, the whole ends here.",
         ),
+        Key::new(
+            "pause_after",
+            Form::Object(&PAUSE_AFTER),
+            "{ trigger: manager-approval }",
+            "Those behind it wait until somebody triggers this, or for a while.",
+        )
+        .aka(&["pause", "approval", "wait_for", "await"]),
         Key::new("produces", Form::Object(&SHAPE), "{ schema: { type: object } }", "What it must answer.")
             .beside(&["action", "poll", "workflow"])
             .aka(&["output", "outputs"]),
@@ -230,7 +238,7 @@ static STEP: Object = Object {
     ],
 };
 
-static SHAPE: Object = Object {
+pub(super) static SHAPE: Object = Object {
     what: "`{ schema: … }`",
     one_of: &[],
     keys: &[Key::new("schema", Form::JsonSchema, "{ type: object }", "A JSON Schema (2020-12).").required()],

@@ -2,8 +2,8 @@
 
 use super::{blesses, bytes, files, name};
 use crate::definition;
-use crate::definition::builder::{Branch, Definition, Each, Poll, Retry, Step};
-use model::definition::{Ending, FailurePolicy, Gather, RetryScope};
+use crate::definition::builder::{Branch, Definition, Each, Pause, Poll, Retry, Step};
+use model::definition::{Ending, FailurePolicy, Gather, PauseTimeout, RetryScope, TriggerAuth};
 use model::{DispatchMode, Fault, Pinned, Priority, Success};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -116,7 +116,12 @@ fn the_builder_makes_the_same_value() {
         .step(
             Step::action("express", "shipping.express")
                 .requires(["validate-order"])
-                .attempt_timeout(seconds(60)),
+                .attempt_timeout(seconds(60))
+                .pause_after(
+                    Pause::until_triggered("picked-up")
+                        .auth(TriggerAuth::Token)
+                        .timeout(seconds(86_400), PauseTimeout::Extend),
+                ),
         )
         .step(Step::wait("rest", seconds(600)))
         .step(
@@ -140,6 +145,41 @@ fn the_builder_makes_the_same_value() {
     let written = example("order.yaml").definition;
     assert_eq!(built, written);
     assert_eq!(definition::hash(&built), definition::hash(&written));
+}
+
+#[test]
+fn the_builder_makes_every_kind_of_pause() {
+    let approval = example("approval.yaml").definition;
+    let schema =
+        json!({"type": "object", "required": ["approved"], "properties": {"approved": {"type": "boolean"}}});
+    let day = Duration::from_secs(86_400);
+    let asks = Pause::until_triggered("manager-approval")
+        .auth(TriggerAuth::Hmac)
+        .timeout(7 * day, PauseTimeout::Remind)
+        .reminders(2)
+        .payload(schema)
+        .resume_when("payload.approved == true && outputs.submit.amount < 1000")
+        .notify("https://example.com/approvals");
+    let answer = Pause::until_triggered("answer")
+        .auth(TriggerAuth::Token)
+        .timeout(day, PauseTimeout::AutoApprove)
+        .default(json!({"yes": false}));
+    let built = Definition::of("approval", "1.0.0")
+        .step(Step::action("submit", "approvals.submit").pause_after(asks))
+        .step(
+            Step::action("book", "books.enter")
+                .requires(["manager-approval"])
+                .arguments(json!({"by": "${outputs['manager-approval'].by}"}))
+                .pause_after(Pause::resume_after(14 * day)),
+        )
+        .step(Step::action("ask", "mail.send").pause_after(answer))
+        .step(Step::action("close", "books.close").when("outputs.answer.yes"))
+        .build()
+        .unwrap();
+    assert_eq!(built, approval);
+    let signed = Pause::until_triggered("x").notify_signed("https://example.com", "key");
+    let step = Step::action("a", "x").pause_after(signed);
+    assert!(Definition::of("a", "1.0.0").step(step).build().is_ok());
 }
 
 #[test]

@@ -303,6 +303,8 @@ impl Node {
             Signal::OperateWorkflow { operation } => {
                 return self.operate_workflow(turn, operation, Reply::Signal(id), now);
             }
+            Signal::Trigger { order } => return self.trigger(turn, order, Reply::Signal(id), now),
+            Signal::PauseToken { order } => return self.pause_token(turn, order, Reply::Signal(id), now),
             Signal::Pull { session, places } => {
                 turn.pulls.push((id, session, places));
                 return Ok(());

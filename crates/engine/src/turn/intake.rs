@@ -44,6 +44,8 @@ impl Node {
             Request::OperateWorkflow { operation, reply } => {
                 self.operate_workflow(turn, operation, reply, now)
             }
+            Request::Trigger { order, reply } => self.trigger(turn, order, reply, now),
+            Request::PauseToken { order, reply } => self.pause_token(turn, order, reply, now),
             Request::RecoverPolls { recovery, reply } => self.recover_polls(turn, &recovery, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
@@ -556,6 +558,8 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::OperateGroup { reply, .. } => no(reply, problem),
         Request::StartWorkflow { reply, .. } => no(reply, problem),
         Request::OperateWorkflow { reply, .. } => no(reply, problem),
+        Request::Trigger { reply, .. } => no(reply, problem),
+        Request::PauseToken { reply, .. } => no(reply, problem),
         Request::RecoverPolls { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),
         Request::Join { reply, .. } | Request::JoinAgain { reply, .. } => no(reply, problem),

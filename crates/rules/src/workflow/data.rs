@@ -37,7 +37,7 @@ impl From<Arc<str>> for Text {
     }
 }
 
-/// The input of a workflow, and what its steps answered, by their number in the definition.
+/// The input of a workflow, what its steps answered, by their number in the definition, and behind them what was sent to triggers.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     input: Text,
@@ -86,11 +86,11 @@ impl<'a> Data<'a> {
     pub(super) fn show(&self, references: &References) -> Shown<'a> {
         let input = references.variables.contains("input").then(|| self.answers.input.value());
         let outputs = &self.answers.outputs;
-        let key = |n: u32| self.plan.def(n).key.as_str();
+        let key = |n: u32| self.plan.output_key(n);
         let outputs = match references.whole_outputs {
             true => outputs.iter().map(|(n, text)| (key(*n), text.value())).collect(),
             false => {
-                let named = references.outputs.iter().filter_map(|key| self.plan.find(key));
+                let named = references.outputs.iter().filter_map(|key| self.plan.output(key));
                 named.filter_map(|n| Some((key(n), outputs.get(&n)?.value()))).collect()
             }
         };

@@ -8,6 +8,7 @@ mod data;
 mod fan_out;
 pub mod graph;
 pub mod machine;
+pub mod pause;
 mod plan;
 pub mod poll;
 pub mod progress;

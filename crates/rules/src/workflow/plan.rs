@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use super::shape::Shape;
 use expr::{Program, References, Template};
-use model::definition::{ActionDef, Definition, Expression, StepDef, Wait, Work};
+use model::definition::{ActionDef, Definition, Expression, PauseDef, StepDef, Wait, Work};
 use model::{DispatchMode, Fault, Name, Pinned};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -22,6 +22,9 @@ pub struct Compiled {
     pub arguments: Option<Template>,
     /// What it must answer.
     pub produces: Option<Shape>,
+    /// What lets the pause behind it go on.
+    pub resume_when: Option<Program>,
+    pub payload: Option<Shape>,
 }
 
 /// A definition that can be run.
@@ -102,6 +105,14 @@ impl Compiler {
                 .as_ref()
                 .and_then(|end| self.program(at("terminate_when.if"), &end.condition)),
             produces: self.shape(at("produces.schema"), def.produces.as_ref()),
+            resume_when: def
+                .pause_after
+                .as_ref()
+                .and_then(|pause| self.program(at("pause_after.resume_when"), pause.resume_when.as_ref()?)),
+            payload: def
+                .pause_after
+                .as_ref()
+                .and_then(|pause| self.shape(at("pause_after.payload.schema"), pause.payload.as_ref())),
             ..Compiled::default()
         };
         match &def.work {
@@ -149,6 +160,17 @@ fn undo_of(definition: &Definition) -> Vec<StepDef> {
     definition.steps.iter().map(undo).collect()
 }
 
+/// The number of each output. Behind the steps, and those that undo them, comes what is sent to the triggers.
+fn outputs_of(definition: &Definition) -> HashMap<String, u32> {
+    let numbered = || definition.steps.iter().enumerate();
+    let sent = |(n, def): (usize, &StepDef)| {
+        let trigger = def.pause_after.as_ref()?.trigger.clone()?;
+        Some((trigger, (2 * definition.steps.len() + n) as u32))
+    };
+    let steps = numbered().map(|(n, def)| (def.key.clone(), n as u32));
+    steps.chain(numbered().filter_map(sent)).collect()
+}
+
 impl Plan {
     pub fn compile(definition: Definition, pinned: Arc<Pinned>) -> Result<Plan, Vec<Fault>> {
         let mut compiler = Compiler { faults: Vec::new(), read: Vec::new() };
@@ -168,15 +190,16 @@ impl Plan {
                 Graph::default()
             }
         };
+        compiler.faults.extend(super::pause::faults(&definition));
         if !compiler.faults.is_empty() {
             return Err(compiler.faults);
         }
         let names = definition.steps.iter().chain(&undo).map(|def| def.key.as_str().into()).collect();
-        let by_key: HashMap<String, u32> =
-            definition.steps.iter().enumerate().map(|(n, def)| (def.key.clone(), n as u32)).collect();
+        let by_key = outputs_of(&definition);
         let whole = compiler.read.iter().any(|read| read.whole_outputs);
         let mut read = vec![whole; definition.steps.len()];
-        read.resize(steps.len(), false);
+        read.resize(2 * definition.steps.len(), false);
+        read.resize(3 * definition.steps.len(), whole);
         for key in compiler.read.iter().flat_map(|read| &read.outputs) {
             by_key.get(key.as_str()).into_iter().for_each(|n| read[*n as usize] = true);
         }
@@ -206,8 +229,38 @@ impl Plan {
     pub fn name(&self, n: u32) -> Name {
         self.names[n as usize].clone()
     }
+    /// The number of a step.
     pub fn find(&self, key: &str) -> Option<u32> {
+        self.output(key).filter(|n| (*n as usize) < self.definition.steps.len())
+    }
+    /// The number of an output: of a step, or of what was sent to a trigger.
+    pub fn output(&self, key: &str) -> Option<u32> {
         self.by_key.get(key).copied()
+    }
+    /// The key of an output.
+    pub fn output_key(&self, n: u32) -> &str {
+        match n.checked_sub(self.payload_of(0)) {
+            None => &self.def(n).key,
+            Some(of) => self.trigger_of(of).unwrap_or_default(),
+        }
+    }
+    pub fn pause(&self, n: u32) -> Option<&PauseDef> {
+        self.def(n).pause_after.as_deref()
+    }
+    fn trigger_of(&self, n: u32) -> Option<&str> {
+        self.pause(n)?.trigger.as_deref()
+    }
+    /// The number of the output that is sent to the trigger behind a step.
+    pub fn payload_of(&self, n: u32) -> u32 {
+        2 * self.definition.steps.len() as u32 + n
+    }
+    /// The step behind which a trigger is waited for.
+    pub fn awaits(&self, trigger: &str) -> Option<u32> {
+        let n = self.output(trigger)?.checked_sub(self.payload_of(0))?;
+        (self.trigger_of(n) == Some(trigger)).then_some(n)
+    }
+    pub fn has_pauses(&self) -> bool {
+        self.definition.steps.iter().any(|def| def.pause_after.is_some())
     }
     /// It is done in the order of a message group.
     pub fn is_in_line(&self, n: u32) -> bool {

@@ -66,6 +66,7 @@ pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
         input: secrets.hide_input(convert::raw(&workflow.input)),
         output: workflow.output.as_deref().map(|text| secrets.hide(convert::raw(text))),
         workflow: view(&workflow, &secrets),
+        pauses: super::pauses::of_workflow(browse, &workflow)?,
         steps,
         resolutions: browse.resolution_decisions(id)?.iter().map(convert::resolution_view).collect(),
         compensations: browse.compensation_runs(id)?.iter().map(|run| compensation(run, &secrets)).collect(),

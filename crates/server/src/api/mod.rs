@@ -22,6 +22,7 @@ mod router;
 mod steps;
 mod subscriptions;
 mod ticks;
+mod triggers;
 mod worker;
 mod workflow_filter;
 mod workflows;
@@ -30,6 +31,7 @@ pub use dispatch::{Processed, Processing};
 pub use message_groups::Wanted as WantedGroups;
 pub use router::{Routing, serve as serve_router};
 pub use steps::Wanted;
+pub use triggers::send as send_trigger;
 pub use workflows::Wanted as WantedWorkflows;
 
 /// What is there some time later.
@@ -58,6 +60,11 @@ pub fn routes() -> Routes {
         .at("/v1/workflows/{id}/decisions", [get(View, course::decisions)])
         .at("/v1/workflows/{id}/graph", [get(View, workflows::graph)])
         .at("/v1/workflows/{id}/steps/{key}/items", [get(View, course::items)])
+        .at("/v1/workflows/{id}/triggers", [get(View, triggers::list)])
+        .at("/v1/workflows/{id}/triggers/{key}", [post(Operate, triggers::send_one)])
+        .at("/v1/workflows/{id}/triggers/{key}/token", [post(Operate, triggers::token)])
+        .at("/trigger/{workflow_id}/{trigger_key}", [post(Access::Token, triggers::receive)])
+        .at("/v1/pauses", [get(View, triggers::pauses)])
         .at("/v1/workflows/{id}/resolve", [post(Operate, workflows::resolve)])
         .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate)])
         .at("/v1/polls", [get(View, polls::list)])

@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::Response;
-use engine::{EngineError, StartWorkflow, WorkflowOperation, WorkflowVerb};
+use engine::{EngineError, Forced, StartWorkflow, WorkflowOperation, WorkflowVerb};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -90,9 +90,24 @@ pub async fn operate(
     let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
     let (by, expected) = (caller.signed(body.by)?, expected(&headers)?);
     let dry_run = dry_run || body.dry_run;
-    let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected };
+    let force = forced(body.force, body.payload)?;
+    let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force };
     let done = app.site.engine.operate_workflow(operation).await?;
     Ok(Json(convert::workflow_operated_view(&done, dry_run)))
+}
+
+/// What is sent in place of a trigger, by somebody who says that they mean it.
+fn forced(force: bool, payload: Option<serde_json::Value>) -> Result<Option<Forced>, ApiError> {
+    let payload = payload.map(|payload| payload.to_string());
+    match (force, payload) {
+        (true, payload) => Ok(Some(Forced { payload })),
+        (false, None) => Ok(None),
+        (false, Some(_)) => Err(ApiError::fault(
+            "payload",
+            "nothing is forced",
+            "write `force: true`, or send it to the trigger",
+        )),
+    }
 }
 
 /// What a person decides about one that failed, and what that means.
@@ -108,7 +123,7 @@ pub async fn resolve(
     let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
     let (by, expected) = (caller.signed(body.by)?, expected(&headers)?);
     let (verb, dry_run) = (WorkflowVerb::Resolve(decision), dry_run || body.dry_run);
-    let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected };
+    let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force: None };
     let done = app.site.engine.operate_workflow(operation).await?;
     Ok(Json(convert::workflow_operated_view(&done, dry_run)))
 }

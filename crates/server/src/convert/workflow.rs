@@ -13,6 +13,7 @@ pub fn workflow_view(workflow: &Workflow) -> wire::WorkflowView {
         workflow: workflow.definition.key.to_string(),
         version: workflow.definition.version.to_string(),
         state: workflow.state.to_string(),
+        paused_by: workflow.paused_by.map(|by| by.to_string()),
         message: workflow.message.clone(),
         labels: workflow.labels.iter().cloned().collect(),
         parent_step_id: workflow.parent.map(|step| step.to_string()),

@@ -1,6 +1,7 @@
 //! The pages for people: one file per page, rendered here, with one script that keeps the figures live.
 
 mod address;
+mod approve;
 mod assets;
 mod layout;
 mod message_group;
@@ -33,6 +34,10 @@ pub fn routes() -> Routes {
         .at("/workflows/{id}", [get(View, workflow::page)])
         .at("/message-groups", [get(View, message_groups::page)])
         .at("/message-groups/{name}", [get(View, message_group::page)])
+        .at(
+            "/approve/{workflow_id}/{trigger_key}",
+            [get(Access::Token, approve::page), form(Access::Token, approve::answer)],
+        )
         .at("/sign-in", [get(Access::Open, sign_in::page), form(Access::Open, sign_in::enter)])
         .at("/sign-out", [form(View, sign_in::leave)])
         .at("/assets/graph.css", [get(Access::Open, assets::graph)])

@@ -15,7 +15,7 @@ use engine::WorkflowVerb;
 use maud::{Markup, PreEscaped, html};
 use model::{Decision, Right, WorkflowState};
 use std::sync::Arc;
-use wire::{DecisionView, WorkflowEventView, WorkflowShow, WorkflowView};
+use wire::{DecisionView, PauseView, WorkflowEventView, WorkflowShow, WorkflowView};
 
 /// Events that are shown.
 const EVENTS_SHOWN: usize = 200;
@@ -69,7 +69,7 @@ fn possible(workflow: &WorkflowView) -> Vec<WorkflowVerb> {
     let (fails, stuck) = (state == WorkflowState::Failed, state == WorkflowState::CompensationFailed);
     let undoes = stuck || state == WorkflowState::Compensating;
     let is_possible = |verb: &WorkflowVerb| match verb {
-        WorkflowVerb::Pause => state == WorkflowState::Running,
+        WorkflowVerb::Pause => state == WorkflowState::Running || is_awaiting(workflow),
         WorkflowVerb::Resume => state == WorkflowState::Paused,
         WorkflowVerb::Cancel => fails || !state.is_over() && !undoes,
         WorkflowVerb::Resolve(Decision::Retry | Decision::Compensate { .. } | Decision::MarkResolved) => {
@@ -81,13 +81,19 @@ fn possible(workflow: &WorkflowView) -> Vec<WorkflowVerb> {
     WorkflowVerb::plain().into_iter().filter(is_possible).collect()
 }
 
+/// It waits for triggers, and nobody holds it.
+fn is_awaiting(workflow: &WorkflowView) -> bool {
+    workflow.paused_by.as_deref() == Some("trigger")
+}
+
 fn render(page: &Page) -> Markup {
     let shown = &page.shown;
     html! {
         link rel="stylesheet" href="/assets/graph.css";
         p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
         div.head data-live="head" { (head(shown)) }
-        @if let Some(doable) = &page.doable { (verbs(&shown.workflow.id, doable)) }
+        section aria-label="Waits for" data-live="pauses" { (pauses(shown)) }
+        @if let Some(doable) = &page.doable { (verbs(&shown.workflow, doable)) }
         section aria-label="Graph" {
             h2 { "Graph" }
             div.graph data-live="graph" tabindex="0" { (PreEscaped(&page.picture)) }
@@ -142,8 +148,11 @@ fn facts(shown: &WorkflowShow) -> Markup {
 }
 
 /// What a verb is called and does; one that cannot be taken back is told before it is done.
-fn about(verb: &WorkflowVerb) -> (&'static str, &'static str, bool) {
+fn about(verb: &WorkflowVerb, workflow: &WorkflowView) -> (&'static str, &'static str, bool) {
     match verb {
+        WorkflowVerb::Resume if is_awaiting(workflow) => {
+            ("Go on without", "Go on as if somebody had sent nothing to what it waits for.", true)
+        }
         WorkflowVerb::Resolve(decision) => about_decision(decision),
         WorkflowVerb::Pause => {
             ("Pause", "Start nothing of it until it is resumed; what runs goes on.", false)
@@ -152,6 +161,27 @@ fn about(verb: &WorkflowVerb) -> (&'static str, &'static str, bool) {
             ("Resume", "Go on where it was held; a step that failed is done again.", false)
         }
         WorkflowVerb::Cancel => ("Cancel", "End it, with everything of it that is not over.", true),
+    }
+}
+
+/// What it waits for, since when, and until when.
+fn pauses(shown: &WorkflowShow) -> Markup {
+    let waiting: Vec<&PauseView> = shown.pauses.iter().filter(|pause| pause.state == "waiting").collect();
+    html! {
+        @if !waiting.is_empty() {
+            h2 { "Waits for" }
+            ul.rows {
+                @for pause in waiting {
+                    li.attempt {
+                        span { b { (pause.trigger.as_deref().unwrap_or("a date")) } " behind " (pause.step) }
+                        span.aside { "since " (clock(&pause.registered_at)) }
+                        @if let Some(until) = pause.timeout_at.as_ref().or(pause.resume_at.as_ref()) { span.aside { "until " (clock(until)) } }
+                        @if pause.reminders > 0 { span.aside { "reminded of " (pause.reminders) " time(s)" } }
+                        @if let Some(trigger) = &pause.trigger { span.mono.payload { "stepfast trigger " (pause.workflow_id) " " (trigger) } }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -173,9 +203,10 @@ fn about_decision(decision: &Decision) -> (&'static str, &'static str, bool) {
     }
 }
 
-fn verbs(id: &str, doable: &[WorkflowVerb]) -> Markup {
+fn verbs(workflow: &WorkflowView, doable: &[WorkflowVerb]) -> Markup {
+    let forces = |verb: &WorkflowVerb| *verb == WorkflowVerb::Resume && is_awaiting(workflow);
     html! {
-        section #verbs aria-label="What can be done" data-at={ "/v1/workflows/" (id) } hidden[doable.is_empty()] {
+        section #verbs aria-label="What can be done" data-at={ "/v1/workflows/" (workflow.id) } hidden[doable.is_empty()] {
             h2 { "What can be done" }
             noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast workflows" } "." } }
             div.because {
@@ -186,8 +217,8 @@ fn verbs(id: &str, doable: &[WorkflowVerb]) -> Markup {
                 @if !doable.is_empty() {
                     ul.rows.verbs {
                         @for verb in doable {
-                            @let (title, does, asks) = about(verb);
-                            li { button.button type="button" data-verb=(verb.word()) data-asks[asks] { (title) } span.aside { (does) } }
+                            @let (title, does, asks) = about(verb, workflow);
+                            li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-force[forces(verb)] { (title) } span.aside { (does) } }
                         }
                     }
                 }

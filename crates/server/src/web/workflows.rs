@@ -122,6 +122,7 @@ mod tests {
     fn workflow(started: Option<&str>, completed: Option<&str>) -> WorkflowView {
         let at = |seconds: Option<&str>| seconds.map(|s| format!("2027-01-15T08:00:{s}.000000Z"));
         WorkflowView {
+            paused_by: None,
             id: "1".into(),
             workflow: "order".into(),
             version: "1.0.0".into(),

@@ -29,6 +29,11 @@ const EXPECTED: &str = "
     GET  /v1/workflows/{id}/decisions view
     GET  /v1/workflows/{id}/graph    view
     GET  /v1/workflows/{id}/steps/{key}/items view
+    GET  /v1/workflows/{id}/triggers view
+    POST /v1/workflows/{id}/triggers/{key} operate
+    POST /v1/workflows/{id}/triggers/{key}/token operate
+    POST /trigger/{workflow_id}/{trigger_key} token
+    GET  /v1/pauses                  view
     POST /v1/workflows/{id}/resolve  operate
     POST /v1/workflows/{id}/{verb}   operate
     GET  /v1/polls                   view
@@ -84,6 +89,8 @@ const EXPECTED: &str = "
     GET  /workflows/{id}             view
     GET  /message-groups             view
     GET  /message-groups/{name}      view
+    GET  /approve/{workflow_id}/{trigger_key} token
+    POST /approve/{workflow_id}/{trigger_key} token
     GET  /sign-in                    open
     POST /sign-in                    open
     POST /sign-out                   view
@@ -161,6 +168,11 @@ async fn s1_from_elsewhere_nothing_is_answered_without_a_key() {
                 assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
                 continue;
             }
+            if path.starts_with("/approve/") && (is_read || method == Method::POST) {
+                // A page for people that looks at a token of its own, and takes nothing but a form.
+                assert_eq!(answer.status, if is_read { 401 } else { 415 }, "{}", answer.text());
+                continue;
+            }
             if allowed.contains(&path) && (is_read || is_entry) {
                 // The entry refuses a body that is not a form, and asks for no key.
                 let status = if is_entry { StatusCode::UNSUPPORTED_MEDIA_TYPE } else { StatusCode::OK };
@@ -208,9 +220,15 @@ async fn s8_every_role_may_call_exactly_its_routes() {
             let with_head = (route.method == Method::GET).then_some(Method::HEAD);
             for method in [Some(route.method.clone()), with_head].into_iter().flatten() {
                 let answer = call(&place, &route, &method, &key).await;
+                if route.path.starts_with("/approve/") {
+                    assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "a key is no token");
+                    cells += 1;
+                    continue;
+                }
                 // The entry is open, and lets in whoever may look.
                 let needed = match (route.access, route.path) {
                     (Access::Open, "/sign-in") if method == Method::POST => Some(Right::View),
+                    (Access::Token, "/trigger/{workflow_id}/{trigger_key}") => Some(Right::Operate),
                     (Access::Open | Access::Token, _) => None,
                     (Access::Needs(right), _) => Some(right),
                 };
@@ -296,6 +314,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         (format!("/v1/steps/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
         ("/v1/workflows".into(), json!({"workflow": "x", "version": "1.0.0"}), vec![""]),
         (format!("/v1/workflows/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
+        (format!("/v1/workflows/{}/triggers/x/token", made[0]), json!({}), vec![""]),
         (
             "/v1/subscriptions".into(),
             json!({"name": "x", "url": "https://example.com", "types": ["*"]}),
@@ -339,8 +358,10 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let all = server::routes();
     let posts = all.iter().filter(|r| r.method == Method::POST && r.body == Takes::Json);
     // What a router sends may say more in a later version.
-    let posts = posts.filter(|r| r.access != Access::Token).count();
-    assert_eq!(posts, 30, "every route that takes JSON is tried: add the new one");
+    let posts = posts.filter(|r| r.access != Access::Token);
+    // What is sent to a trigger is whatever its definition asks for.
+    let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
+    assert_eq!(posts, 31, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

@@ -23,6 +23,8 @@ mod retention;
 mod serve;
 mod show;
 mod sign_in;
+mod trigger_page;
+mod triggers;
 mod subscriptions;
 mod worker;
 mod workflow_events;

@@ -84,6 +84,7 @@ impl Place {
             require_key: false,
             processing: None,
             routing: None,
+            triggers: Vec::new(),
         };
         let router = server::router(site);
         Place { engine, router, dir, database, _scratch: scratch, thread, runners: Vec::new() }
@@ -99,6 +100,7 @@ impl Place {
             require_key: false,
             processing: None,
             routing: None,
+            triggers: Vec::new(),
         }
     }
 

@@ -36,6 +36,7 @@ async fn far(rig: &Rig, name: &str, n: usize) -> Result<f64> {
         require_key: false,
         processing: None,
         routing: None,
+        triggers: Vec::new(),
     };
     let (close, closed) = oneshot::channel::<()>();
     let served = tokio::spawn(server::serve(listener, site, async {

@@ -166,8 +166,45 @@ pub struct Resume {
     /// Do not ask
     #[arg(long, requires = "all")]
     pub yes: bool,
+    /// Also without the triggers that it waits for
+    #[arg(long, conflicts_with = "all")]
+    pub force: bool,
+    /// With --force, what stands for what would have been sent: JSON, @FILE (JSON or YAML), or - for standard input
+    #[arg(long, requires = "force", value_name = "JSON|@FILE|-")]
+    pub payload: Option<String>,
     #[command(flatten)]
     pub steer: Steer,
+}
+
+#[derive(Args)]
+pub struct Trigger {
+    #[arg(value_name = "WORKFLOW")]
+    pub workflow: String,
+    /// The trigger, as the definition names it
+    #[arg(value_name = "KEY")]
+    pub trigger: String,
+    /// What is sent: JSON, @FILE (JSON or YAML), or - for standard input; null when left out
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub payload: Option<String>,
+    /// The id of this message: the same again changes nothing
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Who, for the record; the user's own name by default
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Pauses {
+    /// Only those of this workflow, also those that are over
+    #[arg(value_name = "WORKFLOW", conflicts_with = "due")]
+    pub workflow: Option<String>,
+    /// Only those whose time comes within this span, the next first; a day when nothing is said
+    #[arg(long, value_name = "SPAN", num_args = 0..=1, default_missing_value = "1d")]
+    pub due: Option<String>,
+    /// Rows to list
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub limit: usize,
 }
 
 #[derive(Args)]

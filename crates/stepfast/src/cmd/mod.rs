@@ -15,6 +15,7 @@ mod list;
 mod message_groups;
 mod nodes;
 mod output;
+mod pauses;
 mod polls;
 mod pools;
 mod resolve;
@@ -30,6 +31,7 @@ mod steps;
 mod storage;
 mod subscriptions;
 mod ticks;
+mod trigger;
 mod validate;
 mod watch;
 mod worker;
@@ -82,6 +84,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Pause(args) => steer::pause(&settings, &common, args).await,
         Command::Resume(args) => steer::resume(&settings, &common, args).await,
         Command::Cancel(args) => steer::cancel(&settings, &common, args).await,
+        Command::Trigger(args) => trigger::run(&settings, &common, args).await,
+        Command::Pauses(args) => pauses::run(&settings, &common, &args).await,
         Command::Resolve(args) => resolve::run(&settings, &common, args).await,
         Command::RetryFrom(args) => resolve::retry_from(&settings, &common, args).await,
         Command::Compensate(args) => resolve::compensate(&settings, &common, args).await,

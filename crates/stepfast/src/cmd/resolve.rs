@@ -26,7 +26,7 @@ pub async fn run(settings: &Settings, common: &Common, mut args: Resolve) -> Res
         [] => args.ids.iter().map(|text| workflow_id(text)).collect::<Result<_>>()?,
         filter => failed(settings, common, filter).await?,
     };
-    let order = Order { verb: WorkflowVerb::Resolve(decision), ids, steer: args.steer };
+    let order = Order { verb: WorkflowVerb::Resolve(decision), ids, force: None, steer: args.steer };
     if !args.filter.is_empty()
         && !order.is_agreed(settings, common, super::steer::Consent::of(args.yes)).await?
     {
@@ -156,7 +156,7 @@ async fn carry_out(
     steer: Steer,
 ) -> Result<ExitCode> {
     let ids = ids.iter().map(|text| workflow_id(text)).collect::<Result<_>>()?;
-    Order { verb: WorkflowVerb::Resolve(decision), ids, steer }.carry_out(settings, common).await
+    Order { verb: WorkflowVerb::Resolve(decision), ids, force: None, steer }.carry_out(settings, common).await
 }
 
 pub async fn retry_from(settings: &Settings, common: &Common, args: RetryFrom) -> Result<ExitCode> {

@@ -79,6 +79,7 @@ impl Running {
             require_key: settings.require_key,
             processing: scheduler.as_ref().map(Scheduler::endpoint),
             routing: scheduler.as_ref().and_then(Scheduler::routing),
+            triggers: vec![Arc::new(settings.triggers.clone())],
         };
         if let Err(refused) = server::may_bind(&site, bound).await {
             local.stop(Duration::ZERO).await?;

@@ -4,11 +4,11 @@ use super::{output, whoever};
 use crate::cli::{Cancel, Common, Pause, Resume, Steer};
 use crate::config::Settings;
 use crate::door::Door;
-use crate::named::workflow_id;
+use crate::named::{payload, workflow_id};
 use crate::window::Window;
 use crate::{Refused, Unavailable};
 use anyhow::{Result, bail};
-use engine::{WorkflowOperation, WorkflowVerb};
+use engine::{Forced, WorkflowOperation, WorkflowVerb};
 use model::{WorkflowId, WorkflowState, limits};
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
@@ -33,13 +33,15 @@ impl Consent {
 }
 
 pub async fn pause(settings: &Settings, common: &Common, args: Pause) -> Result<ExitCode> {
-    let order = Order { verb: WorkflowVerb::Pause, ids: ids(&args.ids)?, steer: args.steer };
+    let order = Order { verb: WorkflowVerb::Pause, ids: ids(&args.ids)?, force: None, steer: args.steer };
     order.carry_out(settings, common).await
 }
 
 pub async fn resume(settings: &Settings, common: &Common, args: Resume) -> Result<ExitCode> {
     let ids = if args.all { paused(settings, common).await? } else { ids(&args.ids)? };
-    let order = Order { verb: WorkflowVerb::Resume, ids, steer: args.steer };
+    let payload = payload(args.payload.as_deref())?.map(|raw| raw.get().to_string());
+    let force = args.force.then_some(Forced { payload });
+    let order = Order { verb: WorkflowVerb::Resume, ids, force, steer: args.steer };
     if args.all && !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
         return Ok(ExitCode::FAILURE);
     }
@@ -48,7 +50,7 @@ pub async fn resume(settings: &Settings, common: &Common, args: Resume) -> Resul
 
 pub async fn cancel(settings: &Settings, common: &Common, args: Cancel) -> Result<ExitCode> {
     let ids = if args.stuck { quiet(settings, args.stuck_hours)? } else { ids(&args.ids)? };
-    let order = Order { verb: WorkflowVerb::Cancel, ids, steer: args.steer };
+    let order = Order { verb: WorkflowVerb::Cancel, ids, force: None, steer: args.steer };
     if args.stuck && !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
         return Ok(ExitCode::FAILURE);
     }
@@ -59,7 +61,7 @@ fn ids(texts: &[String]) -> Result<Vec<WorkflowId>> {
     texts.iter().map(|text| workflow_id(text)).collect()
 }
 
-/// A page of those that are paused.
+/// A page of those that are paused by a person or by a failure; those that wait for a trigger wait for that.
 async fn paused(settings: &Settings, common: &Common) -> Result<Vec<WorkflowId>> {
     let filter = WorkflowFilter {
         states: vec![WorkflowState::Paused],
@@ -67,7 +69,8 @@ async fn paused(settings: &Settings, common: &Common) -> Result<Vec<WorkflowId>>
         ..WorkflowFilter::default()
     };
     let found = Window::open(settings, common)?.workflows(&filter).await?;
-    found.iter().map(|view| workflow_id(&view.id)).collect()
+    let held = found.iter().filter(|view| view.paused_by.as_deref() != Some("trigger"));
+    held.map(|view| workflow_id(&view.id)).collect()
 }
 
 /// A page of those of which nothing has happened for so long.
@@ -80,6 +83,7 @@ fn quiet(settings: &Settings, hours: u64) -> Result<Vec<WorkflowId>> {
 pub(super) struct Order {
     pub verb: WorkflowVerb,
     pub ids: Vec<WorkflowId>,
+    pub force: Option<Forced>,
     pub steer: Steer,
 }
 
@@ -114,7 +118,7 @@ impl Order {
 
     /// One after the other; what is refused for one does not hold up the others.
     pub async fn carry_out(self, settings: &Settings, common: &Common) -> Result<ExitCode> {
-        let Order { verb, ids, steer } = self;
+        let Order { verb, ids, force, steer } = self;
         if steer.if_revision.is_some() && ids.len() > 1 {
             bail!(Refused("--if-revision is about one workflow; name one".into()));
         }
@@ -126,8 +130,8 @@ impl Order {
         for workflow in &ids {
             let (by, why, dry_run) = (by.clone(), steer.why.clone(), steer.dry_run);
             let expected = steer.if_revision;
-            let verb = verb.clone();
-            let operation = WorkflowOperation { workflow: *workflow, verb, by, why, dry_run, expected };
+            let (workflow, verb, force) = (*workflow, verb.clone(), force.clone());
+            let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force };
             match door.operate_workflow(operation).await {
                 Ok(done) => told(&done, common.json),
                 Err(problem) if problem.is::<Unavailable>() || ids.len() == 1 => {

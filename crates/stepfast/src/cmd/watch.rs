@@ -21,6 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const LOOK_AGAIN_MAX: Duration = Duration::from_secs(2);
 /// A look takes at most about one part in so many of the time.
 const SHARE: u32 = 10;
+/// `run` waits so long for somebody to come.
+const SOON: Duration = Duration::from_secs(60);
 
 pub async fn run(settings: &Settings, common: &Common, args: &WatchWorkflow) -> Result<ExitCode> {
     let (window, id) = (Window::open(settings, common)?, workflow_id(&args.id)?);
@@ -93,7 +95,16 @@ fn is_held(shown: &Shown) -> bool {
     let mut waits = shown.workflow.steps.iter().filter(|step| live(&step.state)).peekable();
     let held_below =
         waits.peek().is_some() && waits.all(|step| shown.below.get(&step.key).is_some_and(is_held));
-    shown.workflow.workflow.state == "paused" && !runs(shown) || held_below
+    shown.workflow.workflow.state == "paused" && !runs(shown) && !goes_on_soon(shown) || held_below
+}
+
+/// A date that it waits for comes by itself, as does the end of a short wait for somebody.
+fn goes_on_soon(shown: &Shown) -> bool {
+    let soon = SystemClock::default().now() + SOON;
+    let is_soon = |at: &String| at.parse::<jiff::Timestamp>().is_ok_and(|at| at.as_microsecond() <= soon.0);
+    let mut waiting = shown.workflow.pauses.iter().filter(|pause| pause.state == "waiting");
+    shown.workflow.workflow.paused_by.as_deref() == Some("trigger")
+        && waiting.any(|pause| pause.resume_at.is_some() || pause.timeout_at.as_ref().is_some_and(is_soon))
 }
 
 /// A worker has a step of it.

@@ -1,15 +1,19 @@
 //! Workflows and definitions through the door.
 
-use super::{Door, not_once, post, send};
+use super::{Door, not_once, post, send, under};
+use crate::Refused;
 use crate::files::File;
-use anyhow::Result;
-use engine::{Applied, Engine, EngineError, PollRecovery, StartWorkflow, WorkflowOperation, WorkflowVerb};
+use anyhow::{Result, bail};
+use engine::{
+    Applied, Engine, EngineError, PollRecovery, StartWorkflow, TriggerOrder, WorkflowOperation, WorkflowVerb,
+};
+use model::TriggerAnswer;
 use reqwest::header::{CONTENT_TYPE, IF_MATCH};
 use server::answers::{self, Standing};
 use store::Browse;
 use wire::{
-    DefinitionApplied, RecoverBody, RecoveredView, ResolveBody, StartBody, StartedView, WorkflowOperateBody,
-    WorkflowOperatedView,
+    DefinitionApplied, RecoverBody, RecoveredView, ResolveBody, StartBody, StartedView, TriggeredView,
+    WorkflowOperateBody, WorkflowOperatedView,
 };
 
 /// Whether something is done, or only told.
@@ -71,14 +75,19 @@ impl Door {
                 Ok(server::convert::workflow_operated_view(&done, dry_run))
             }
             Door::Remote { url, http } => {
-                let WorkflowOperation { workflow, verb, by, why, dry_run, expected } = operation;
-                let (why, by) = (Some(why), Some(by));
+                let WorkflowOperation { workflow, verb, by, why, dry_run, expected, force } = operation;
+                let sent = force.as_ref().and_then(|forced| forced.payload.as_deref());
+                let payload = sent.map(serde_json::from_str).transpose()?;
+                let (why, by, force) = (Some(why), Some(by), force.is_some());
                 let (verb, body) = match &verb {
                     WorkflowVerb::Resolve(decision) => {
                         let body = server::convert::resolve_body(decision);
                         ("resolve", serde_json::to_value(ResolveBody { why, dry_run, by, ..body })?)
                     }
-                    verb => (verb.word(), serde_json::to_value(WorkflowOperateBody { why, dry_run, by })?),
+                    verb => {
+                        let body = WorkflowOperateBody { why, dry_run, by, force, payload };
+                        (verb.word(), serde_json::to_value(body)?)
+                    }
                 };
                 let url = format!("{url}/v1/workflows/{workflow}/{verb}");
                 let mut request = http.post(&url).json(&body);
@@ -104,6 +113,35 @@ impl Door {
                 let PollRecovery { older, by, dry_run } = recovery;
                 let body = RecoverBody { older_seconds: Some(older.as_secs()), by: Some(by) };
                 post(http, &format!("{url}/v1/polls/recover?dry_run={dry_run}"), &body).await
+            }
+        }
+    }
+}
+
+impl Door {
+    /// Send something to a trigger.
+    pub async fn trigger(&self, order: TriggerOrder) -> Result<TriggeredView> {
+        match self {
+            Door::Local { local, .. } => {
+                let triggered = local.engine.trigger(order).await?;
+                match &triggered.answer {
+                    TriggerAnswer::Unfit(why) | TriggerAnswer::Late(why) => bail!(Refused(why.clone())),
+                    TriggerAnswer::TooMany => {
+                        bail!(Refused(triggered.answer.why().unwrap_or_default().into()))
+                    }
+                    _ => Ok(server::convert::triggered_view(&triggered)),
+                }
+            }
+            Door::Remote { url, http } => {
+                let id = order.workflow.to_string();
+                let mut url = under(url, &["v1", "workflows", &id, "triggers", &order.trigger])?;
+                url.query_pairs_mut().append_pair("by", &order.identity);
+                let mut request =
+                    http.post(url.clone()).header(CONTENT_TYPE, "application/json").body(order.payload);
+                if let Some(webhook_id) = &order.webhook_id {
+                    request = request.header("webhook-id", webhook_id);
+                }
+                send(request, url.as_str()).await
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod nouns;
+mod pauses;
 mod polls;
 mod statuses;
 mod workflows;

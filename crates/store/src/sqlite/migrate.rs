@@ -20,6 +20,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0012_workflows", include_str!("../../sql/sqlite/migrations/0012_workflows.sql")),
     ("0013_resolution", include_str!("../../sql/sqlite/migrations/0013_resolution.sql")),
     ("0014_polls", include_str!("../../sql/sqlite/migrations/0014_polls.sql")),
+    ("0015_pauses", include_str!("../../sql/sqlite/migrations/0015_pauses.sql")),
     ("0016_subscriptions", include_str!("../../sql/sqlite/migrations/0016_subscriptions.sql")),
     ("0017_published_to", include_str!("../../sql/sqlite/migrations/0017_published_to.sql")),
 ];

@@ -34,6 +34,7 @@ impl<'a> Plan<'a> {
         self.put(sql::INSERT_WORKFLOW_EVENT, true, events);
         let decisions = batch.branch_decisions.iter().map(branch_decision).collect();
         self.put(sql::INSERT_BRANCH_DECISION, true, decisions);
+        self.put_pauses(batch);
     }
 }
 
@@ -75,6 +76,7 @@ fn moved_workflow(w: &Workflow, expected: u64) -> Values<'_> {
         w.started_at,
         w.completed_at,
         w.wake_at,
+        w.paused_by.map(|by| by.word()),
         w.id.bytes(),
         expected,
     ]

@@ -23,9 +23,16 @@ pub fn healthy(full_history: bool) -> World {
     w
 }
 
-/// One that succeeded over a branch, one that runs, and one that is paused.
+/// One that succeeded over a branch, one that runs, one that is paused, and one that waits for a trigger.
 fn workflows(w: &mut World) {
-    w.create(vec![step("flow-route"), step("flow-end"), step("flow-now"), step("flow-held")]);
+    w.create(vec![
+        step("flow-route"),
+        step("flow-end"),
+        step("flow-now"),
+        step("flow-held"),
+        step("flow-asked"),
+    ]);
+    w.run("flow-asked", complete());
     w.run("flow-route", complete());
     w.run("flow-end", complete());
     let text = r#"{"workflow":"flow","version":"1.0.0","steps":[{"key":"flow-route"},{"key":"flow-end"}]}"#;
@@ -34,7 +41,15 @@ fn workflows(w: &mut World) {
          insert into workflows (id, definition_key, definition_version, definition_hash, dispatch_group, state, depth, input, labels, created_at, completed_at)
            values (x'000000000000000000000000000000f1', 'flow', '1.0.0', 'h', 'alpha', 'succeeded', 0, '{{}}', '{{}}', 1, 2),
                   (x'000000000000000000000000000000f2', 'flow', '1.0.0', 'h', 'alpha', 'running', 0, '{{}}', '{{}}', 1, null),
-                  (x'000000000000000000000000000000f3', 'flow', '1.0.0', 'h', 'alpha', 'paused', 0, '{{}}', '{{}}', 1, null);
+                  (x'000000000000000000000000000000f3', 'flow', '1.0.0', 'h', 'alpha', 'paused', 0, '{{}}', '{{}}', 1, null),
+                  (x'000000000000000000000000000000f4', 'flow', '1.0.0', 'h', 'alpha', 'paused', 0, '{{}}', '{{}}', 1, null);
+         update workflows set paused_by = 'trigger' where id = x'000000000000000000000000000000f4';
+         update steps set workflow_id = x'000000000000000000000000000000f4', def = 0, run = 1 where id = {{flow-asked}};
+         insert into pauses (workflow_id, def, run, step_id, step_key, kind, trigger_key, registered_at, timeout_at, state, ended_at, consumed)
+           values (x'000000000000000000000000000000f1', 1, 1, {{flow-end}}, 'flow-end', 'trigger', 'ok', 1, 9, 'resumed', 2, 1),
+                  (x'000000000000000000000000000000f4', 0, 1, {{flow-asked}}, 'flow-asked', 'trigger', 'ok', 1, 9, 'waiting', null, null);
+         insert into trigger_payloads (workflow_id, number, trigger_key, payload, received_at, identity, verdict, run)
+           values (x'000000000000000000000000000000f1', 1, 'ok', '{{}}', 1, 'test', 'accepted', 1);
          update steps set workflow_id = x'000000000000000000000000000000f1', def = 0, run = 1 where id = {{flow-route}};
          update steps set workflow_id = x'000000000000000000000000000000f1', def = 1, run = 1 where id = {{flow-end}};
          update steps set workflow_id = x'000000000000000000000000000000f2', def = 0, run = 1 where id = {{flow-now}};

@@ -139,7 +139,8 @@ fn direct(side: &Side, op: &Op) -> Asked {
             let (workflow, verb, dry_run, why) =
                 (side.workflow(*workflow), verb.clone(), *dry_run, why.clone());
             let by = "somebody".into();
-            let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected: None };
+            let operation =
+                WorkflowOperation { workflow, verb, by, why, dry_run, expected: None, force: None };
             Box::pin(async move {
                 let done = engine.operate_workflow(operation).await;
                 after(move |side| {

@@ -6,7 +6,7 @@ use model::Decision;
 use stepfast_testkit::stored;
 use store::workflows::Definition;
 
-const DEFINITIONS: [&str; 7] = [
+const DEFINITIONS: [&str; 8] = [
     "
 workflow: plain
 version: 1.0.0
@@ -73,9 +73,19 @@ steps:
     after: []
     terminate_when: { if: \"input.n > 5\", reason: enough }
 ",
+    "
+workflow: pauses
+version: 1.0.0
+steps:
+  - { key: a, action: work, retry: { attempts: 2, delay: 1s }, after: [], pause_after: { resume_after: 5s } }
+  - { key: b, action: haul, retry: { attempts: 2, delay: 1s }, after: [], pause_after: { trigger: boss, timeout: 8s, on_timeout: auto_approve, default: { ok: true } } }
+  - { key: c, action: work, retry: { attempts: 2, delay: 1s }, after: [], on_failure: pause_workflow, pause_after: { trigger: late, timeout: 4s, on_timeout: remind, reminders: 2 } }
+  - { key: end, action: haul, retry: { attempts: 2, delay: 1s }, after: [a, b, c], arguments: \"${outputs.boss}\" }
+",
 ];
 
-pub const NAMES: [&str; 7] = ["plain", "routed", "each", "timed", "outer", "one-by-one", "in-lines"];
+pub const NAMES: [&str; 8] =
+    ["plain", "routed", "each", "timed", "outer", "one-by-one", "in-lines", "pauses"];
 
 pub fn definitions() -> Vec<Definition> {
     DEFINITIONS.iter().map(|yaml| stored(yaml)).collect()

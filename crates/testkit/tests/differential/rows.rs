@@ -16,7 +16,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 29] = [
+const TABLES: [(&str, &str, &str); 31] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -67,7 +67,7 @@ const TABLES: [(&str, &str, &str); 29] = [
     (
         "workflows",
         "id definition_key definition_version definition_hash dispatch_group state message parent_step_id depth input \
-         output labels created_at started_at completed_at wake_at concurrency_key expected_at version",
+         output labels created_at started_at completed_at wake_at concurrency_key expected_at version paused_by",
         "id",
     ),
     ("workflow_labels", "name value workflow_id", "name, value, workflow_id"),
@@ -76,6 +76,17 @@ const TABLES: [(&str, &str, &str); 29] = [
         "branch_decisions",
         "workflow_id step_key kind expression result inputs at",
         "workflow_id, at, step_key, kind",
+    ),
+    (
+        "pauses",
+        "workflow_id def run step_id step_key kind trigger_key token_hash registered_at timeout_at resume_at reminders state \
+         ended_at consumed version",
+        "workflow_id, def, run",
+    ),
+    (
+        "trigger_payloads",
+        "workflow_id number trigger_key webhook_id payload received_at source identity verdict why run",
+        "workflow_id, number",
     ),
     ("execution_events", "namespace key attempt event at owner error", "namespace, key, attempt, event"),
 ];

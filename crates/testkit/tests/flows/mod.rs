@@ -32,7 +32,8 @@ fn all(state: W, n: usize) -> impl Fn(&Nodes) -> bool {
 
 async fn operate(nodes: &Nodes, n: usize, workflow: WorkflowId, verb: WorkflowVerb) -> Result<(), String> {
     let (by, why) = ("test".into(), "test".into());
-    let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None };
+    let operation =
+        WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
     nodes.engine(n).operate_workflow(operation).await.map(drop).map_err(|e| e.to_string())
 }
 
@@ -134,6 +135,72 @@ steps:
         nodes.until("the next ones run", all(W::Running, left.min(1) * 3)).await;
         assert!(states(&nodes).iter().filter(|s| **s == W::Running).count() <= 3);
     }
+}
+
+#[tokio::test]
+async fn any_node_takes_a_trigger_and_the_owner_applies_it() {
+    let nodes = two().await;
+    let yaml = "
+workflow: ask
+version: 1.0.0
+steps:
+  - { key: ask, action: ok, pause_after: { trigger: boss, auth: token } }
+  - { key: end, action: echo, arguments: \"${outputs.boss}\" }
+";
+    define(&nodes, yaml).await;
+    for n in 0..2 {
+        nodes.work(n).await;
+    }
+    let mut ids = Vec::new();
+    for n in 0..10 {
+        ids.push(start(&nodes, n % 2, "ask", json!({})).await);
+    }
+    // Some are sent before their pauses begin.
+    for (n, id) in ids.iter().enumerate() {
+        let order = engine::TriggerOrder::of(*id, "boss", n.to_string(), "test");
+        let answer = nodes.engine((n + 1) % 2).trigger(order.clone()).await.expect("it is looked at").answer;
+        assert!(matches!(answer, model::TriggerAnswer::Early | model::TriggerAnswer::Accepted), "{answer:?}");
+        let again = nodes.engine(n % 2).trigger(order).await.expect("it is looked at").answer;
+        assert!(!matches!(again, model::TriggerAnswer::Late(_)), "{again:?}");
+    }
+    nodes.until("all succeeded", all(W::Succeeded, 10)).await;
+    for (n, id) in ids.iter().enumerate() {
+        let output = nodes.browse().workflow(*id).expect("a read").and_then(|w| w.output);
+        assert_eq!(output.as_deref(), Some(n.to_string().as_str()));
+    }
+    let order = engine::TokenOrder { workflow: ids[0], trigger: "boss".into(), by: "test".into() };
+    for n in 0..2 {
+        let refused =
+            nodes.engine(n).pause_token(order.clone()).await.expect_err("it waits no more").to_string();
+        assert!(refused.contains("it does not wait now"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_pause_outlives_the_node_that_began_it() {
+    let mut nodes = two().await;
+    let yaml = "
+workflow: ask
+version: 1.0.0
+steps:
+  - { key: ask, action: ok, pause_after: { trigger: boss } }
+  - { key: nap, action: ok, pause_after: { resume_after: 2s } }
+  - { key: end, action: echo, arguments: \"${outputs.boss}\" }
+";
+    define(&nodes, yaml).await;
+    nodes.work(1).await;
+    let mut ids = Vec::new();
+    for _ in 0..6 {
+        ids.push(start(&nodes, 0, "ask", json!({})).await);
+    }
+    nodes.until("all wait", all(W::Paused, 6)).await;
+    nodes.stop(0).await;
+    for id in &ids {
+        let order = engine::TriggerOrder::of(*id, "boss", "7".into(), "test");
+        let answer = nodes.engine(1).trigger(order).await.expect("it is looked at").answer;
+        assert_eq!(answer, model::TriggerAnswer::Accepted);
+    }
+    nodes.until("all succeeded", all(W::Succeeded, 6)).await;
 }
 
 const PAYS: &str = "

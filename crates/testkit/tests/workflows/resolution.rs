@@ -154,6 +154,7 @@ async fn of_two_who_decide_at_once_one_is_told_that_it_was_too_late() {
         why: String::new(),
         dry_run: false,
         expected: Some(version),
+        force: None,
     };
     let (one, two) = tokio::join!(
         stage.engine.operate_workflow(operation(Decision::Retry)),
@@ -179,6 +180,7 @@ async fn a_dry_run_tells_and_does_nothing() {
         why: String::new(),
         dry_run: true,
         expected: None,
+        force: None,
     };
     let told = stage.engine.operate_workflow(operation).await.unwrap();
     assert_eq!(told.to, WorkflowState::Running);

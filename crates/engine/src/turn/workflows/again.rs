@@ -54,6 +54,7 @@ impl Node {
         entry.answers.remove(def);
         entry.broken.remove(&def);
         entry.cut.remove(&def);
+        self.forget_pause(entry, def, now);
         if let Some(live) = entry.live.remove(&def) {
             self.take_from_whoever(live.step)?;
         }

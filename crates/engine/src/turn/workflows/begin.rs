@@ -1,6 +1,7 @@
 //! Starts workflows: finds the definition, looks at the input, and begins, here or where it is decided.
 
 use super::super::node::{Node, Turn};
+use super::pauses::Pauses;
 use super::secrets::hidden;
 use super::{Changed, Entry};
 use crate::EngineError;
@@ -173,6 +174,7 @@ impl Node {
             definition: plan.pinned.clone(),
             dispatch_group,
             state: WorkflowState::Running,
+            paused_by: None,
             message: None,
             parent: None,
             depth: 0,
@@ -199,6 +201,7 @@ impl Node {
             live: BTreeMap::new(),
             broken: BTreeMap::new(),
             runs: BTreeMap::new(),
+            pauses: Pauses::default(),
             replaced: BTreeMap::new(),
             cut: Default::default(),
             undoing: Vec::new(),

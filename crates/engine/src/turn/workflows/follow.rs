@@ -6,7 +6,8 @@ use super::load::Whose;
 use super::{Entry, Live};
 use model::definition::{Retry, RetryScope, Work};
 use model::{
-    Backoff, BranchDecision, Detail, Event, InWorkflow, Move, State, Step, StepId, Timestamp, WorkflowState,
+    Backoff, BranchDecision, Detail, Event, InWorkflow, Move, PausedBy, State, Step, StepId, Timestamp,
+    WorkflowState,
 };
 use rules::backoff;
 use rules::workflow::progress::{Next, Passed};
@@ -113,7 +114,7 @@ impl Node {
         let error = too_much.clone().or(said);
         let state = if too_much.is_some() { State::Failed } else { step.state };
         let end = End { state, reason: step.reason, error: error.as_deref() };
-        let next = self.after_step(&mut entry, (part.def, step.id), end, now)?;
+        let next = self.after_step(turn, &mut entry, (part.def, step.id), end, now)?;
         self.go_on(turn, entry, next.into(), now)
     }
 
@@ -148,6 +149,7 @@ impl Node {
     /// What the end of a step means for its workflow; the steps whose turn has come.
     pub(super) fn after_step(
         &mut self,
+        turn: &mut Turn,
         entry: &mut Entry,
         (def, step): (u32, StepId),
         end: End,
@@ -165,6 +167,9 @@ impl Node {
         self.note_decisions(entry, told, now);
         let key = &plan.def(def).key;
         Ok(match then {
+            Then::GoOn(_) if end.state == State::Completed && plan.pause(def).is_some() => {
+                self.begin_pause(turn, entry, (def, step), now)?
+            }
             Then::GoOn(passed) => {
                 if passed == Passed::Aside || end.state == State::Skipped {
                     let data = end.reason.map(|reason| format!(r#"{{"reason":"{reason}"}}"#));
@@ -193,6 +198,7 @@ impl Node {
                 entry.broken.insert(def, step);
                 if entry.is_going_on() {
                     self.move_workflow(entry, WorkflowState::Paused, Some(message), now)?;
+                    entry.workflow.paused_by = Some(PausedBy::Failure);
                 }
                 Vec::new()
             }
@@ -249,6 +255,7 @@ impl Node {
 
     /// What its new state asks for, and back into hand with it.
     pub(super) fn settle_workflow(&mut self, mut entry: Entry, now: Timestamp) -> Result<()> {
+        self.await_triggers(&mut entry, now)?;
         if entry.workflow.state.is_over() && entry.workflow.completed_at == Some(now) {
             self.ended_above(&entry)?;
             self.next_of_key(&entry)?;

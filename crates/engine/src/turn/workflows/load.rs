@@ -1,15 +1,18 @@
 //! Reads a workflow that is not in hand: its row, its definition, and how far it is by its steps.
 
 use super::super::node::Node;
+use super::pauses::Pauses;
 use super::{Entry, Fan, Live, Run, polls};
 use model::definition::Work;
-use model::{ForWorkflow, Pinned, Reason, RetrySource, State, Step, StepId, Timestamp, WorkflowId, limits};
+use model::{
+    ForWorkflow, PauseState, Pinned, Reason, RetrySource, State, Step, StepId, Timestamp, WorkflowId, limits,
+};
 use rules::workflow::progress::Progress;
 use rules::workflow::{self, Answers, Data, End, Items, Plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::workflows as record;
-use store::{Result, StoreError};
+use store::workflows::{self as record, Trace};
+use store::{Result, StoreError, pauses};
 
 /// Who decides about a workflow.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +39,7 @@ impl Node {
             live: BTreeMap::new(),
             broken: BTreeMap::new(),
             runs: BTreeMap::new(),
+            pauses: Pauses::default(),
             replaced: BTreeMap::new(),
             cut: Default::default(),
             undoing: Vec::new(),
@@ -102,6 +106,7 @@ impl Node {
             trace.response.iter().for_each(|text| entry.answers.put(trace.def, text.as_str()));
             entry.runs.insert(trace.def, Run { number: trace.run, step: trace.step });
         }
+        self.trace_pauses(entry, &traces)?;
         for trace in traces {
             if !trace.state.is_terminal() {
                 entry.begin(trace.def);
@@ -119,6 +124,15 @@ impl Node {
             if trace.reason == Some(Reason::TerminatedEarly) {
                 entry.cut.insert(trace.def);
             }
+            if trace.state == State::Completed && is_behind(entry, trace.def) {
+                entry.progress.begin(trace.def);
+                match entry.pauses.over.get(&trace.def) {
+                    Some(PauseState::TimedOut) => drop(entry.broken.insert(trace.def, trace.step)),
+                    Some(PauseState::Cancelled) => drop(entry.cut.insert(trace.def)),
+                    _ => {}
+                }
+                continue;
+            }
             let data = Data::new(&plan, &entry.answers);
             let end = End { state: trace.state, reason: trace.reason, error: None };
             match workflow::passed_on(&plan, trace.def, end, &data) {
@@ -129,6 +143,33 @@ impl Node {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The pauses of its current runs, what was sent to them, and what waits for others to begin.
+    fn trace_pauses(&mut self, entry: &mut Entry, traces: &[Trace]) -> Result<()> {
+        if !entry.plan.has_pauses() {
+            return Ok(());
+        }
+        let (plan, id) = (entry.plan.clone(), entry.workflow.id);
+        // What was sent to a run that was superseded counts no more.
+        let stands = |trace: &&Trace| trace.state != State::Superseded;
+        let runs: BTreeMap<u32, u32> = traces.iter().filter(stands).map(|t| (t.def, t.run)).collect();
+        for pause in pauses::of_workflow(self.store.reader(), id)? {
+            if runs.get(&pause.def) != Some(&pause.run) {
+                continue;
+            }
+            let output = plan.payload_of(pause.def);
+            if let Some(number) = pause.consumed.filter(|_| plan.reads(output)) {
+                let sent = pauses::sent(self.store.reader(), id, number)?;
+                sent.into_iter().for_each(|text| entry.answers.put(output, text.as_str()));
+            }
+            match pause.state {
+                PauseState::Waiting => drop(entry.pauses.waiting.insert(pause.def, pause)),
+                over => drop(entry.pauses.over.insert(pause.def, over)),
+            }
+        }
+        entry.pauses.early = pauses::early(self.store.reader(), id)?;
         Ok(())
     }
 
@@ -175,6 +216,12 @@ impl Node {
         }
         Ok(Some(fan))
     }
+}
+
+/// A pause stands behind a step that completed, and has not gone on.
+fn is_behind(entry: &Entry, def: u32) -> bool {
+    let over = entry.pauses.over.get(&def);
+    entry.pauses.waiting.contains_key(&def) || over.is_some_and(|state| *state != PauseState::Resumed)
 }
 
 pub(super) fn deadline(plan: &Plan, def: u32, from: Timestamp) -> Option<Timestamp> {

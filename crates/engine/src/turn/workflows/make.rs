@@ -216,7 +216,7 @@ impl Node {
         self.apply(Move { reason, detail, ..Move::new(id, event) })?;
         // It is followed here, and need not be followed again.
         self.board.unlist_ended(id);
-        self.after_step(entry, (def, id), End { state, reason, error: error.as_deref() }, now)
+        self.after_step(turn, entry, (def, id), End { state, reason, error: error.as_deref() }, now)
     }
 
     /// What the row of a step of a definition says of it, but what it is given.

@@ -11,12 +11,16 @@ mod follow;
 mod load;
 mod make;
 mod moves;
+mod notify;
 mod operate;
+mod pause_times;
+mod pauses;
 mod polls;
 mod recover;
 mod resolve;
 mod secrets;
 mod timers;
+mod triggers;
 mod undo;
 mod waiting;
 mod write;
@@ -28,6 +32,7 @@ use model::{
     Aftermath, BranchDecision, CompensationRun, DispatchGroup, Name, ResolutionDecision, RetrySource, StepId,
     Timestamp, Undo, Workflow, WorkflowId, WorkflowState, limits,
 };
+use pauses::{PauseRows, Pauses};
 pub use polls::polled;
 use rules::board::IdMap;
 use rules::workflow::progress::Progress;
@@ -62,6 +67,8 @@ struct Entry {
     broken: BTreeMap<u32, StepId>,
     /// The last run of each step that had one.
     runs: BTreeMap<u32, Run>,
+    /// What it waits for, and what was sent to it.
+    pauses: Pauses,
     /// Runs that are superseded, and by what will be told when the next begins; and why there will be one.
     replaced: BTreeMap<u32, (StepId, RetrySource)>,
     /// Steps that were cut off when the whole ended.
@@ -150,6 +157,7 @@ pub struct Workflows {
     numbers: BTreeMap<DispatchGroup, u64>,
     events: Vec<WorkflowEvent>,
     decisions: Vec<BranchDecision>,
+    pause_rows: PauseRows,
     resolutions: Vec<ResolutionDecision>,
     new_runs: Vec<CompensationRun>,
     moved_runs: Vec<CompensationRun>,

@@ -3,7 +3,9 @@
 use super::super::keep::openings;
 use super::super::node::{Node, Turn};
 use super::{Changed, Entry, Live};
-use model::{BlockId, Event, Move, Reason, State, Step, StepId, Timestamp, WorkflowId, WorkflowState};
+use model::{
+    BlockId, Event, Move, PausedBy, Reason, State, Step, StepId, Timestamp, WorkflowId, WorkflowState,
+};
 use rules::eligible;
 use rules::workflow::{Todo, machine, resolution};
 use store::{Result, StoreError};
@@ -33,12 +35,13 @@ impl Node {
         self.workflows.tell(&entry.workflow, now, machine::event(from, to), None, data);
         entry.workflow.state = to;
         entry.workflow.message = message;
+        entry.workflow.paused_by = (to == WorkflowState::Paused).then_some(PausedBy::Person);
         entry.workflow.completed_at = to.is_over().then_some(now);
         self.note_change(entry);
         match to {
             WorkflowState::Paused | WorkflowState::Failed => self.hold_all(entry),
             WorkflowState::Cancelled => self.cancel_live(entry, Reason::WorkflowCancelled),
-            WorkflowState::Compensating => self.stop_live(entry),
+            WorkflowState::Compensating => self.stop_live(entry, now),
             WorkflowState::Pending
             | WorkflowState::Running
             | WorkflowState::Succeeded
@@ -92,6 +95,8 @@ impl Node {
 
     /// Whatever is still being done is taken from whoever does it.
     pub(super) fn cancel_live(&mut self, entry: &mut Entry, reason: Reason) -> Result<()> {
+        let now = self.board.now;
+        self.cancel_pauses(entry, now);
         let live: Vec<StepId> = entry.live.values().map(|live| live.step).collect();
         for id in live {
             if self.bring(id)? && self.board.step(id).is_some_and(|step| !step.state.is_terminal()) {

@@ -3,9 +3,10 @@
 use super::super::node::{Node, Turn};
 use super::Entry;
 use crate::EngineError;
-use crate::request::{Reply, WorkflowOperated, WorkflowOperation, WorkflowVerb};
+use crate::request::{Forced, Reply, WorkflowOperated, WorkflowOperation, WorkflowVerb};
 use crate::signal::Signal;
-use model::{Decision, RetrySource, Timestamp, WorkflowId, WorkflowState};
+use model::{Decision, PausedBy, RetrySource, Timestamp, WorkflowId, WorkflowState};
+use rules::workflow::pause::{self, Fit};
 use store::workflows as record;
 use store::{AuditEntry, Result};
 
@@ -32,6 +33,12 @@ impl Node {
             turn.acts.refuse(reply, changed);
             return Ok(());
         }
+        if operation.force.is_some() && operation.verb != WorkflowVerb::Resume {
+            self.workflows.put(entry);
+            let why = "only `resume` can be forced".into();
+            turn.acts.refuse(reply, EngineError::WorkflowRefused { workflow: id, why });
+            return Ok(());
+        }
         match operation.verb.clone() {
             WorkflowVerb::Pause => self.hold(turn, entry, (operation, Hold::Pause), reply, now),
             WorkflowVerb::Resume => self.hold(turn, entry, (operation, Hold::Resume), reply, now),
@@ -53,10 +60,9 @@ impl Node {
         now: Timestamp,
     ) -> Result<()> {
         let (id, from) = (entry.workflow.id, entry.workflow.state);
-        let (needs, to, done) = hold.moves();
-        if from != needs {
+        let to = hold.leads_to();
+        if let Err(why) = hold.allowed(&entry, operation.force.as_ref()) {
             self.workflows.put(entry);
-            let why = format!("it is {from}, so it cannot be {done}");
             turn.acts.refuse(reply, EngineError::WorkflowRefused { workflow: id, why });
             return Ok(());
         }
@@ -75,13 +81,13 @@ impl Node {
             before: Some(from.to_string()),
             after: Some(to.to_string()),
         });
-        self.carry_out_hold(turn, entry, (hold, &operation.why), now)?;
+        self.carry_out_hold(turn, entry, (hold, &operation), now)?;
         turn.acts.reply(reply, operated);
         Ok(())
     }
 
     /// The dispatch group of a workflow, if another node decides about it.
-    fn foreign_workflow(&mut self, id: WorkflowId) -> Result<Option<model::DispatchGroup>> {
+    pub(super) fn foreign_workflow(&mut self, id: WorkflowId) -> Result<Option<model::DispatchGroup>> {
         if self.owns_all() {
             return Ok(None);
         }
@@ -93,22 +99,40 @@ impl Node {
         &mut self,
         turn: &mut Turn,
         mut entry: Entry,
-        (hold, why): (Hold, &str),
+        (hold, operation): (Hold, &WorkflowOperation),
         now: Timestamp,
     ) -> Result<()> {
-        self.pass_down(turn, &entry, (hold, why), now)?;
+        self.pass_down(turn, &entry, (hold, operation), now)?;
+        let why = (!operation.why.is_empty()).then(|| operation.why.clone());
         match hold {
+            Hold::Pause if entry.awaits() => {
+                self.hold_waiting(&mut entry, why, now);
+                self.settle_workflow(entry, now)
+            }
             Hold::Pause => {
-                let why = (!why.is_empty()).then(|| why.to_string());
                 self.move_workflow(&mut entry, WorkflowState::Paused, why, now)?;
                 self.settle_workflow(entry, now)
             }
             // It goes on where it was held; a step that ended badly is done again.
             Hold::Resume => {
                 let broken = entry.broken.keys().copied().collect();
-                self.restart(turn, entry, broken, RetrySource::FailedRetry, now)
+                self.rewind(&mut entry, &broken, RetrySource::FailedRetry, now)?;
+                if let Some(forced) = &operation.force {
+                    // What follows is found with all that may begin.
+                    self.force_pauses(&mut entry, operation, forced, now)?;
+                }
+                let next = entry.progress.due(&entry.plan.graph);
+                self.go_on(turn, entry, next.into(), now)
             }
         }
+    }
+
+    /// It waits for triggers, and from now on for a person too.
+    fn hold_waiting(&mut self, entry: &mut Entry, why: Option<String>, now: Timestamp) {
+        let data = why.as_ref().map(|why| serde_json::json!({"message": why}).to_string());
+        self.workflows.tell(&entry.workflow, now, "workflow.paused", None, data);
+        (entry.workflow.paused_by, entry.workflow.message) = (Some(PausedBy::Person), why);
+        self.note_change(entry);
     }
 
     /// Workflows that it waits for are held and go on with it; they end with its steps.
@@ -116,14 +140,17 @@ impl Node {
         &mut self,
         turn: &mut Turn,
         entry: &Entry,
-        (hold, why): (Hold, &str),
+        (hold, operation): (Hold, &WorkflowOperation),
         now: Timestamp,
     ) -> Result<()> {
         let below: Vec<WorkflowId> = entry.live.values().filter_map(|live| live.below).collect();
         for id in below {
             let Some(entry) = self.entry(id)? else { continue };
-            match entry.workflow.state == hold.moves().0 {
-                true => self.carry_out_hold(turn, entry, (hold, why), now)?,
+            match hold.fits(&entry) {
+                true => {
+                    let operation = WorkflowOperation { force: None, ..operation.clone() };
+                    self.carry_out_hold(turn, entry, (hold, &operation), now)?;
+                }
                 false => self.workflows.put(entry),
             }
         }
@@ -139,11 +166,45 @@ enum Hold {
 }
 
 impl Hold {
-    /// From where to where, and what that is called.
-    fn moves(self) -> (WorkflowState, WorkflowState, &'static str) {
+    fn leads_to(self) -> WorkflowState {
         match self {
-            Hold::Pause => (WorkflowState::Running, WorkflowState::Paused, "paused"),
-            Hold::Resume => (WorkflowState::Paused, WorkflowState::Running, "resumed"),
+            Hold::Pause => WorkflowState::Paused,
+            Hold::Resume => WorkflowState::Running,
         }
+    }
+    fn fits(self, entry: &Entry) -> bool {
+        match self {
+            // One that waits for triggers waits for a person too, from then on.
+            Hold::Pause => entry.workflow.state == WorkflowState::Running || entry.awaits(),
+            Hold::Resume => entry.workflow.state == WorkflowState::Paused && !entry.awaits(),
+        }
+    }
+    fn allowed(self, entry: &Entry, forced: Option<&Forced>) -> std::result::Result<(), String> {
+        let is_paused = entry.workflow.state == WorkflowState::Paused;
+        match (self, forced) {
+            (Hold::Resume, Some(forced)) if is_paused => forces(entry, forced),
+            (Hold::Resume, None) if entry.awaits() => {
+                let how = "send it with `stepfast trigger`, or force it with `stepfast resume --force`";
+                Err(format!("{}; {how}", entry.pauses.awaited()))
+            }
+            _ if self.fits(entry) => Ok(()),
+            (Hold::Pause, _) => Err(format!("it is {}, so it cannot be paused", entry.workflow.state)),
+            (Hold::Resume, _) => Err(format!("it is {}, so it cannot be resumed", entry.workflow.state)),
+        }
+    }
+}
+
+/// What somebody sends in place of a trigger must be what the one trigger that is waited for asks for.
+fn forces(entry: &Entry, forced: &Forced) -> std::result::Result<(), String> {
+    let Some(payload) = &forced.payload else { return Ok(()) };
+    let listening = || entry.pauses.waiting.iter().filter(|(_, pause)| pause.trigger.is_some());
+    let (Some((def, pause)), 1) = (listening().next(), listening().count()) else {
+        return Err("a payload is for one trigger; send each with `stepfast trigger`".into());
+    };
+    let value =
+        serde_json::from_str(payload).map_err(|problem| format!("the payload is not JSON: {problem}"))?;
+    match pause::has_shape(&entry.plan, *def, &value) {
+        Fit::Yes => Ok(()),
+        Fit::No(why) | Fit::NotYet(why) => Err(format!("{} asks for another payload: {why}", pause.awaits())),
     }
 }

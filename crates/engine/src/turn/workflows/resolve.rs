@@ -52,6 +52,7 @@ impl Node {
         let (follow, final_) = resolution::on_timeout(entry.plan.definition.on_timeout());
         self.fail_workflow(&mut entry, message, (follow, false), now)?;
         if final_ {
+            self.cancel_pauses(&mut entry, now);
             entry.aftermath().resolved_at = Some(now);
         }
         self.settle_workflow(entry, now)
@@ -228,6 +229,7 @@ impl Node {
                 (after.resolved_at, after.auto_retry_at) = (Some(now), None);
                 let was_open = entry.workflow.completed_at.is_none();
                 entry.workflow.completed_at = entry.workflow.completed_at.or(Some(now));
+                self.cancel_pauses(&mut entry, now);
                 self.note_change(&mut entry);
                 self.workflows.tell(&entry.workflow, now, "workflow.resolved", None, None);
                 if was_open { self.settle_workflow(entry, now) } else { self.put_away(entry, now) }

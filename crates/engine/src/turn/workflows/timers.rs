@@ -2,7 +2,7 @@
 
 use super::super::node::{Node, Turn};
 use super::Entry;
-use model::{Detail, Event, Move, StepId, Timestamp, Workflow, WorkflowId, WorkflowState};
+use model::{Detail, Event, Move, PausedBy, StepId, Timestamp, Workflow, WorkflowId, WorkflowState};
 use std::time::Duration;
 use store::Result;
 use store::workflows as record;
@@ -43,7 +43,7 @@ impl Node {
         if entry.auto_retry_at().is_some_and(|at| at <= now) {
             return self.retry_by_itself(turn, entry, now);
         }
-        if entry.is_going_on() && entry.deadline().is_some_and(|at| at <= now) {
+        if entry.is_under_way() && entry.deadline().is_some_and(|at| at <= now) {
             let message = format!("it took longer than {}", shown(entry.plan.definition.timeout));
             return self.took_too_long(entry, message, now);
         }
@@ -81,7 +81,8 @@ impl Node {
                 }
             }
         }
-        self.settle_workflow(entry, now)
+        let next = self.pauses_due(turn, &mut entry, now)?;
+        self.pauses_over(turn, entry, next, now)
     }
 
     fn time_out(&mut self, entry: &Entry, def: u32, step: StepId) -> Result<()> {
@@ -99,13 +100,14 @@ impl Node {
 
     /// When it is to be looked at next. An earlier look does no harm, so a row is not written to put it off.
     pub(super) fn reckon(&mut self, entry: &mut Entry, now: Timestamp) {
-        let going_on = entry.is_going_on();
-        let timed = going_on || entry.workflow.state == WorkflowState::Compensating;
+        let timed = entry.is_under_way() || entry.workflow.state == WorkflowState::Compensating;
         let of_steps = entry.live.values().flat_map(|live| [live.deadline, live.goes_on_at]);
+        let of_pauses = entry.pauses.waiting.values().map(model::Pause::wake_at);
+        let of_pauses = of_pauses.flatten().filter(|_| entry.is_under_way());
         let of_steps = of_steps.flatten().filter(|_| timed);
         let undo = entry.undo().filter(|undo| !undo.planned).map(|undo| undo.until);
-        let whole = [entry.deadline().filter(|_| going_on), entry.auto_retry_at(), undo];
-        let next = of_steps.chain(whole.into_iter().flatten()).min();
+        let whole = [entry.deadline().filter(|_| entry.is_under_way()), entry.auto_retry_at(), undo];
+        let next = of_steps.chain(of_pauses).chain(whole.into_iter().flatten()).min();
         let known = entry.workflow.wake_at.filter(|at| *at > now);
         let later = known.is_some_and(|known| next.is_some_and(|next| next >= known));
         if later || next == entry.workflow.wake_at {
@@ -124,6 +126,7 @@ fn is_timed(workflow: &Workflow) -> bool {
     let waits = || workflow.aftermath.as_ref().is_some_and(|after| after.auto_retry_at.is_some());
     match workflow.state {
         WorkflowState::Failed => waits(),
+        WorkflowState::Paused => workflow.paused_by == Some(PausedBy::Trigger),
         state => state.is_going_on() || state == WorkflowState::Compensating,
     }
 }

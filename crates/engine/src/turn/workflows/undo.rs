@@ -42,7 +42,9 @@ impl Node {
     }
 
     /// Whatever has not begun does not begin; what runs may end.
-    pub(super) fn stop_live(&mut self, entry: &Entry) -> Result<()> {
+    pub(super) fn stop_live(&mut self, entry: &mut Entry, now: Timestamp) -> Result<()> {
+        // What stands before a pause is done, and can be undone.
+        self.cancel_pauses(entry, now);
         let live = |live: &Live| (live.step, live.fan.as_ref().map(|fan| fan.block), live.below.is_some());
         let live: Vec<(StepId, Option<BlockId>, bool)> = entry.live.values().map(live).collect();
         for (id, block, waits_below) in live {

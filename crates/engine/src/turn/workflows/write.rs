@@ -20,5 +20,6 @@ impl Node {
         batch.new_runs = std::mem::take(&mut self.workflows.new_runs);
         batch.moved_runs = std::mem::take(&mut self.workflows.moved_runs);
         batch.branch_decisions = std::mem::take(&mut self.workflows.decisions);
+        (batch.pauses, batch.trigger_payloads) = self.workflows.pause_rows.take();
     }
 }

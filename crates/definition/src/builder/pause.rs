@@ -1,0 +1,60 @@
+//! Pauses in Rust: those behind a step wait for a trigger or for a date.
+
+use model::definition::{Notify, PauseDef, PauseTimeout, Shape, Signed, TriggerAuth};
+use serde_json::Value;
+use std::time::Duration;
+
+/// A pause in the making.
+#[derive(Clone, Debug)]
+pub struct Pause {
+    pub(super) made: PauseDef,
+}
+
+impl Pause {
+    /// Until somebody triggers it. What they send is an output of this name.
+    pub fn until_triggered(trigger: &str) -> Pause {
+        Pause { made: PauseDef { trigger: Some(trigger.into()), ..PauseDef::default() } }
+    }
+    /// For so long.
+    pub fn resume_after(length: Duration) -> Pause {
+        Pause { made: PauseDef { resume_after: Some(length), ..PauseDef::default() } }
+    }
+    pub fn timeout(mut self, length: Duration, then: PauseTimeout) -> Self {
+        (self.made.timeout, self.made.on_timeout) = (Some(length), then);
+        self
+    }
+    /// It is reminded of so often before it fails.
+    pub fn reminders(mut self, most: u32) -> Self {
+        self.made.reminders = Some(most);
+        self
+    }
+    /// What `PauseTimeout::AutoApprove` goes on with.
+    pub fn default(mut self, payload: Value) -> Self {
+        self.made.default = Some(payload);
+        self
+    }
+    pub fn resume_when(mut self, expression: &str) -> Self {
+        self.made.resume_when = Some(expression.into());
+        self
+    }
+    /// What must be sent, as a JSON Schema.
+    pub fn payload(mut self, schema: Value) -> Self {
+        self.made.payload = Some(Shape { schema: Some(schema) });
+        self
+    }
+    pub fn auth(mut self, auth: TriggerAuth) -> Self {
+        self.made.auth = auth;
+        self
+    }
+    /// Where it is told that it waits.
+    pub fn notify(mut self, url: &str) -> Self {
+        self.made.notify = Some(Notify::Url(url.into()));
+        self
+    }
+    /// The same, signed with this key.
+    pub fn notify_signed(mut self, url: &str, signing: &str) -> Self {
+        let (url, signing) = (url.into(), signing.into());
+        self.made.notify = Some(Notify::Signed(Signed { url, signing }));
+        self
+    }
+}

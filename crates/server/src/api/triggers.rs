@@ -1,0 +1,144 @@
+//! Triggers: whatever is sent to one, and what was.
+
+use crate::access::Caller;
+use crate::answers;
+use crate::app::App;
+use crate::convert;
+use crate::error::ApiError;
+use crate::extract::{Params, PostedText, Signed, ThisWorkflow, page_size, workflow_id};
+use crate::triggers::{Sender, Source, sender};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use engine::{EngineError, TokenOrder, TriggerOrder};
+use model::{TriggerAnswer, WorkflowId, limits};
+use serde::Deserialize;
+use std::sync::Arc;
+use store::pauses::Waiting;
+
+#[derive(Deserialize)]
+pub struct Named {
+    key: String,
+}
+
+#[derive(Deserialize)]
+pub struct Addressed {
+    workflow_id: String,
+    trigger_key: String,
+}
+
+type Answered = (StatusCode, Json<wire::TriggeredView>);
+
+/// From anywhere: nothing is said before it is known who asks.
+pub async fn receive(
+    State(app): State<Arc<App>>,
+    Path(Addressed { workflow_id: id, trigger_key }): Path<Addressed>,
+    Source(source): Source,
+    headers: HeaderMap,
+    PostedText(body): PostedText,
+) -> Result<Answered, ApiError> {
+    let id = id.parse::<WorkflowId>().ok();
+    let Sender { identity, run } = sender(&app, (id, &trigger_key), &headers, &body).await?;
+    let Some(workflow) = id else { return Err(unknown(&trigger_key)) };
+    let order = TriggerOrder {
+        webhook_id: webhook_id(&headers),
+        source,
+        run,
+        ..TriggerOrder::of(workflow, &trigger_key, text(&body)?, &identity)
+    };
+    send(&app, order).await
+}
+
+fn unknown(trigger: &str) -> ApiError {
+    ApiError::NotFound(format!("what stands before `{trigger}` is not the id of a workflow"))
+}
+
+/// By somebody who may operate.
+pub async fn send_one(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    (ThisWorkflow(workflow), Path(Named { key })): (ThisWorkflow, Path<Named>),
+    (Source(source), headers, Params(Signed { by })): (Source, HeaderMap, Params<Signed>),
+    PostedText(body): PostedText,
+) -> Result<Answered, ApiError> {
+    let order = TriggerOrder {
+        webhook_id: webhook_id(&headers),
+        source,
+        ..TriggerOrder::of(workflow, &key, text(&body)?, &caller.signed(by)?)
+    };
+    send(&app, order).await
+}
+
+fn webhook_id(headers: &HeaderMap) -> Option<String> {
+    headers.get("webhook-id").and_then(|value| value.to_str().ok()).map(Into::into)
+}
+
+/// The body as JSON; none at all is `null`.
+fn text(body: &[u8]) -> Result<String, ApiError> {
+    if body.len() > limits::PAYLOAD_BYTES_MAX {
+        return Err(ApiError::TooLarge { max: limits::PAYLOAD_BYTES_MAX });
+    }
+    let text = std::str::from_utf8(body).map_err(|problem| ApiError::Malformed(problem.to_string()))?;
+    let text = if text.trim().is_empty() { "null" } else { text };
+    serde_json::from_str::<serde::de::IgnoredAny>(text)
+        .map(|_| text.to_string())
+        .map_err(|problem| ApiError::Malformed(problem.to_string()))
+}
+
+pub async fn send(app: &App, order: TriggerOrder) -> Result<Answered, ApiError> {
+    let triggered = app.site.engine.trigger(order).await?;
+    let status = match &triggered.answer {
+        TriggerAnswer::Accepted | TriggerAnswer::Consumed(_) => StatusCode::OK,
+        TriggerAnswer::Early | TriggerAnswer::StillWaiting(_) => StatusCode::ACCEPTED,
+        TriggerAnswer::Unfit(why) => return Err(ApiError::Unfit(why.clone())),
+        TriggerAnswer::Late(why) => return Err(ApiError::Gone(why.clone())),
+        TriggerAnswer::TooMany => {
+            return Err(ApiError::TooMany(triggered.answer.why().unwrap_or_default().into()));
+        }
+    };
+    Ok((status, Json(convert::triggered_view(&triggered))))
+}
+
+/// What was sent to a workflow.
+pub async fn list(
+    State(app): State<Arc<App>>,
+    ThisWorkflow(id): ThisWorkflow,
+) -> Result<Json<wire::TriggerPayloadPage>, ApiError> {
+    let found = app.read(move |browse| answers::triggers(browse, id)).await?;
+    found.map(Json).ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
+}
+
+/// A new token for a pause, for somebody who hands it on.
+pub async fn token(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    (ThisWorkflow(workflow), Path(Named { key })): (ThisWorkflow, Path<Named>),
+    crate::extract::Posted(Signed { by }): crate::extract::Posted<Signed>,
+) -> Result<Json<wire::TokenView>, ApiError> {
+    let order = TokenOrder { workflow, trigger: key.clone(), by: caller.signed(by)? };
+    let token = app.site.engine.pause_token(order).await?;
+    let page = format!("/approve/{workflow}/{key}?token={}", token.reveal());
+    Ok(Json(wire::TokenView { token: token.reveal().into(), page }))
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct WantedPauses {
+    /// Only those whose time comes within so many seconds, the next first.
+    due_within: Option<u64>,
+    workflow: Option<String>,
+    limit: Option<usize>,
+}
+
+pub async fn pauses(
+    State(app): State<Arc<App>>,
+    Params(wanted): Params<WantedPauses>,
+) -> Result<Json<wire::PausePage>, ApiError> {
+    let limit = page_size(wanted.limit)?;
+    let of = wanted.workflow.as_deref().map(workflow_id).transpose()?;
+    let within = wanted.due_within.map(|seconds| seconds.min(limits::WAIT_MAX.as_secs()));
+    let which = within
+        .map_or(Waiting::All, |seconds| Waiting::DueBy(app.now() + std::time::Duration::from_secs(seconds)));
+    let pauses = app.read(move |browse| answers::pauses(browse, (of, which), limit)).await?;
+    Ok(Json(pauses))
+}

@@ -1,0 +1,270 @@
+//! Triggers: who may send, what they are told, and in which order that is found out.
+
+use crate::place::{Answer, Place, ask, peer};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request};
+use base64::Engine as _;
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use stepfast_server::{self as server, Site, TriggerAuthenticator, TriggerSecrets, TriggerShown};
+use store::{Clock, SystemClock};
+
+const SECRET: &str = "a secret that is long enough to sign";
+
+fn yaml(workflow: &str, auth: &str) -> String {
+    format!(
+        "workflow: {workflow}
+version: 1.0.0
+steps:
+  - key: ask
+    action: echo
+    arguments: {{ least: 3 }}
+    pause_after:
+      trigger: boss
+      auth: {auth}
+      payload: {{ schema: {{ type: object, required: [ok] }} }}
+      resume_when: payload.ok == true
+  - {{ key: end, action: echo, arguments: \"${{outputs.boss}}\" }}
+"
+    )
+}
+
+/// A server with secrets, and a workflow that waits.
+async fn waiting(auth: &str) -> (Place, Router, String) {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let mut secrets = TriggerSecrets::default();
+    secrets.set("hmac", &[SECRET, "another secret that is on its way out"]).unwrap();
+    let router = server::router(Site { triggers: vec![Arc::new(secrets)], ..place.site() });
+    place.define(yaml(&auth.replace('_', "-"), auth)).await.ok();
+    let id = place.start(&auth.replace('_', "-"), json!({})).await;
+    place.until_workflow(&id, "paused").await;
+    (place, router, id)
+}
+
+/// From elsewhere.
+async fn send(router: &Router, path: &str, headers: &HeaderMap, body: &str) -> Answer {
+    let mut request = Request::post(path)
+        .header("host", "steps.example")
+        .header("content-type", "application/json")
+        .extension(peer("203.0.113.9:40000"))
+        .body(Body::from(body.to_string()))
+        .unwrap();
+    request.headers_mut().extend(headers.clone());
+    ask(router, request).await
+}
+
+fn signed(id: &str, body: &str, secret: &str) -> HeaderMap {
+    let seconds = SystemClock::default().now().0 / 1_000_000;
+    let mut mac: Hmac<sha2::Sha256> = Hmac::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(format!("{id}.{seconds}.{body}").as_bytes());
+    let signature = base64::engine::general_purpose::STANDARD.encode(mac.finalize().into_bytes());
+    let pairs = [
+        ("webhook-id", id.to_string()),
+        ("webhook-timestamp", seconds.to_string()),
+        ("webhook-signature", format!("v1,{signature}")),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+}
+
+fn bearer(key: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert("authorization", format!("Bearer {key}").parse().unwrap());
+    headers
+}
+
+#[tokio::test]
+async fn a_signed_trigger_is_taken_once_and_every_status_is_told() {
+    let (place, router, id) = waiting("hmac").await;
+    let path = format!("/trigger/{id}/boss");
+    let post =
+        async |message: &str, body: &str| send(&router, &path, &signed(message, body, SECRET), body).await;
+    let unfit = post("m1", "{}").await.refused(422, "payload_rejected");
+    assert_eq!(unfit["detail"], "\"ok\" is a required property");
+    let waits = post("m2", r#"{"ok": false}"#).await;
+    assert_eq!((waits.status.as_u16(), &waits.json()["verdict"]), (202, &json!("rejected")));
+    post("m3", "{").await.refused(400, "malformed_json");
+    let taken = post("m4", r#"{"ok": true, "by": "ada"}"#).await;
+    assert_eq!((taken.status.as_u16(), &taken.json()["verdict"]), (200, &json!("accepted")));
+    for message in ["m4", "m5"] {
+        let again = post(message, r#"{"ok": true}"#).await;
+        assert_eq!((again.status.as_u16(), &again.json()["verdict"]), (200, &json!("duplicate")));
+        assert!(again.json()["why"].as_str().unwrap().starts_with("already consumed"));
+    }
+    let done = place.until_workflow(&id, "succeeded").await;
+    assert_eq!(done["output"], json!({"ok": true, "by": "ada"}));
+    let sent = place.get(&format!("/v1/workflows/{id}/triggers")).await.ok();
+    let lines: Vec<String> = sent["triggers"].as_array().unwrap().iter().rev().map(in_short).collect();
+    assert_eq!(
+        lines,
+        [
+            "m1 rejected signature of `hmac` 203.0.113.9",
+            "m2 rejected signature of `hmac` 203.0.113.9",
+            "m4 accepted signature of `hmac` 203.0.113.9",
+            "m4 duplicate signature of `hmac` 203.0.113.9",
+            "m5 duplicate signature of `hmac` 203.0.113.9",
+        ]
+    );
+    place.close().await;
+}
+
+fn in_short(sent: &Value) -> String {
+    let text = |field: &str| sent[field].as_str().unwrap_or_default().to_string();
+    format!("{} {} {} {}", text("webhook_id"), text("verdict"), text("identity"), text("source"))
+}
+
+#[tokio::test]
+async fn until_it_is_known_who_asks_nothing_is_told() {
+    let (place, router, id) = waiting("hmac").await;
+    let yes = r#"{"ok": true}"#;
+    let nobody = HeaderMap::new();
+    let paths = [
+        format!("/trigger/{id}/boss"),
+        format!("/trigger/{id}/nobody"),
+        "/trigger/00000000-0000-0000-0000-000000000001/boss".to_string(),
+        "/trigger/what/boss".to_string(),
+    ];
+    let mut told = Vec::new();
+    for path in &paths {
+        told.push(send(&router, path, &nobody, yes).await.refused(401, "unauthorized")["detail"].clone());
+        send(&router, path, &signed("m", yes, "not the secret, but as long"), yes)
+            .await
+            .refused(401, "unauthorized");
+        send(&router, path, &bearer("sf_wrong"), yes).await.refused(401, "unauthorized");
+        send(&router, path, &bearer("pt_wrong"), yes).await.refused(401, "unauthorized");
+    }
+    assert!(told.iter().all(|one| *one == told[0]), "all are answered alike: {told:?}");
+    send(&router, &paths[0], &signed("m", "{}", SECRET), yes).await.refused(401, "unauthorized");
+    let wrong =
+        send(&router, &paths[1], &signed("m", yes, SECRET), yes).await.refused(409, "no_such_trigger");
+    assert!(wrong["detail"].as_str().unwrap().contains("it waits for `boss`"), "{wrong}");
+    // The address of this machine is worth nothing here.
+    let here =
+        Request::post(&paths[0]).header("host", "localhost:7837").header("content-type", "application/json");
+    let here = here.extension(peer("127.0.0.1:40000")).body(Body::from(yes)).unwrap();
+    ask(&router, here).await.refused(401, "unauthorized");
+    assert_eq!(place.until_workflow(&id, "paused").await["message"], "it waits for the trigger `boss`");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn an_api_key_that_may_operate_is_always_taken() {
+    let (place, router, id) = waiting("hmac").await;
+    let (operator, _) = place.key("operator").await;
+    let (viewer, _) = place.key("viewer").await;
+    let (path, yes) = (format!("/trigger/{id}/boss"), r#"{"ok": true}"#);
+    send(&router, &path, &bearer(&viewer), yes).await.refused(403, "forbidden");
+    let nowhere = "/trigger/00000000-0000-0000-0000-000000000001/boss";
+    send(&router, nowhere, &bearer(&operator), yes).await.refused(404, "not_found");
+    send(&router, "/trigger/what/boss", &bearer(&operator), yes).await.refused(404, "not_found");
+    assert_eq!(send(&router, &path, &bearer(&operator), yes).await.ok()["verdict"], "accepted");
+    let sent = place.get(&format!("/v1/workflows/{id}/triggers")).await.ok();
+    assert!(sent["triggers"][0]["identity"].as_str().unwrap().starts_with("the operator (key "));
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_token_is_for_its_own_pause_and_a_new_one_takes_its_place() {
+    let (place, router, id) = waiting("token").await;
+    let (path, yes) = (format!("/trigger/{id}/boss"), r#"{"ok": true}"#);
+    let fresh = async || {
+        let made = place.post(&format!("/v1/workflows/{id}/triggers/boss/token"), "{}").await.ok();
+        assert_eq!(made["page"], format!("/approve/{id}/boss?token={}", made["token"].as_str().unwrap()));
+        made["token"].as_str().unwrap().to_string()
+    };
+    let (first, second) = (fresh().await, fresh().await);
+    send(&router, &path, &bearer(&first), yes).await.refused(401, "unauthorized");
+    send(&router, &path, &signed("m", yes, SECRET), yes).await.refused(401, "unauthorized");
+    assert_eq!(send(&router, &path, &bearer(&second), yes).await.ok()["verdict"], "accepted");
+    assert_eq!(send(&router, &path, &bearer(&second), yes).await.ok()["verdict"], "duplicate");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn early_and_late_are_told_apart() {
+    let (place, router, _) = waiting("hmac").await;
+    let yaml = yaml("hmac", "hmac").replace("version: 1.0.0", "version: 2.0.0");
+    let yaml = yaml.replace("action: echo\n    arguments: { least: 3 }", "wait: 300ms");
+    place.define(yaml).await.ok();
+    let id = place.start("hmac", json!({})).await;
+    let (path, yes) = (format!("/trigger/{id}/boss"), r#"{"ok": true}"#);
+    let early = send(&router, &path, &signed("m1", yes, SECRET), yes).await;
+    assert_eq!((early.status.as_u16(), &early.json()["verdict"]), (202, &json!("early")));
+    place.until_workflow(&id, "succeeded").await;
+    let gone = place.start("hmac", json!({})).await;
+    place.post(&format!("/v1/workflows/{gone}/cancel"), "{}").await.ok();
+    let path = format!("/trigger/{gone}/boss");
+    send(&router, &path, &signed("m2", yes, SECRET), yes).await.refused(410, "late");
+    place.close().await;
+}
+
+struct Word;
+
+impl TriggerAuthenticator for Word {
+    fn identify(&self, shown: &TriggerShown) -> Option<String> {
+        let word = shown.headers.get("x-word")?.to_str().ok()?;
+        (word == "sesame").then(|| format!("{} knows the word", shown.trigger))
+    }
+}
+
+#[tokio::test]
+async fn whoever_embeds_the_server_adds_a_way_of_their_own() {
+    let (place, _, id) = waiting("api_key").await;
+    let router = server::router(Site { triggers: vec![Arc::new(Word)], ..place.site() });
+    let path = format!("/trigger/{id}/boss");
+    let mut headers = HeaderMap::new();
+    headers.insert("x-word", "mellon".parse().unwrap());
+    send(&router, &path, &headers, r#"{"ok": true}"#).await.refused(401, "unauthorized");
+    headers.insert("x-word", "sesame".parse().unwrap());
+    assert_eq!(send(&router, &path, &headers, r#"{"ok": true}"#).await.ok()["verdict"], "accepted");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn what_is_waited_for_is_listed_and_a_person_may_force_it() {
+    let (place, _, id) = waiting("api_key").await;
+    let pauses = place.get("/v1/pauses").await.ok()["pauses"].clone();
+    let pause = &pauses[0];
+    assert_eq!(
+        (&pause["workflow_id"], &pause["trigger"], &pause["step"]),
+        (&json!(id), &json!("boss"), &json!("ask"))
+    );
+    assert_eq!(
+        (&pause["kind"], &pause["state"], &pause["workflow_state"]),
+        (&json!("trigger"), &json!("waiting"), &json!("paused"))
+    );
+    assert_eq!(place.get("/v1/pauses?due_within=60").await.ok()["pauses"], json!([]));
+    assert_eq!(place.get("/v1/pauses?due_within=700000").await.ok()["pauses"], pauses);
+    assert_eq!(place.get(&format!("/v1/pauses?workflow={id}")).await.ok()["pauses"], pauses);
+    assert_eq!(place.get(&format!("/v1/workflows/{id}")).await.ok()["pauses"], pauses);
+    assert_eq!(place.get(&format!("/v1/workflows/{id}")).await.ok()["paused_by"], "trigger");
+    let resume = format!("/v1/workflows/{id}/resume");
+    let refused = place.post(&resume, "{}").await.refused(409, "refused");
+    assert!(refused["detail"].as_str().unwrap().contains("--force"), "{refused}");
+    place.post(&resume, r#"{"payload": {}}"#).await.refused(422, "invalid_request");
+    place.post(&resume, r#"{"force": true, "payload": {}}"#).await.refused(409, "refused");
+    place.post(&resume, r#"{"force": true, "payload": {"ok": 7}, "why": "the boss is away"}"#).await.ok();
+    assert_eq!(place.until_workflow(&id, "succeeded").await["output"], json!({"ok": 7}));
+    let sent = place.get(&format!("/v1/workflows/{id}/triggers")).await.ok();
+    assert_eq!(sent["triggers"][0]["why"], "forced: the boss is away");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_token_in_a_notice_is_shown_to_nobody() {
+    let place = Place::open();
+    let yaml = "workflow: told\nversion: 1.0.0\nsteps:\n  - { key: a, wait: 1ms, pause_after: { trigger: go, auth: token, notify: \"https://example.com/x\" } }\n";
+    place.define(yaml).await.ok();
+    let id = place.start("told", json!({})).await;
+    place.until_workflow(&id, "paused").await;
+    let steps = place.get("/v1/steps?action=deliver").await.ok();
+    let body = &steps["steps"][0]["arguments"]["body"];
+    assert_eq!(
+        (&body["token"], &body["page"]),
+        (&json!("[secret]"), &json!(format!("/approve/{id}/go?token=[secret]")))
+    );
+    assert_eq!(body["answer"], format!("/trigger/{id}/go"));
+    place.close().await;
+}
