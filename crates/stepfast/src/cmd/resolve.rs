@@ -16,10 +16,8 @@ use store::WorkflowFilter;
 use wire::{ResolveBody, WorkflowShow};
 
 pub async fn run(settings: &Settings, common: &Common, mut args: Resolve) -> Result<ExitCode> {
-    if args.decision.is_none() {
-        if !ask(settings, common, &mut args).await? {
-            return Ok(ExitCode::FAILURE);
-        }
+    if args.decision.is_none() && !ask(settings, common, &mut args).await? {
+        return Ok(ExitCode::FAILURE);
     }
     let decision = decision(&args)?;
     let ids = match args.filter.as_slice() {
