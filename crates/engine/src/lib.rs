@@ -17,8 +17,8 @@ mod request;
 mod seal;
 mod signal;
 mod stopwatch;
-mod triggers;
 mod subscriptions;
+mod triggers;
 mod turn;
 mod workflows;
 
@@ -45,5 +45,5 @@ pub use rules::why::Why;
 pub use seal::{Keyring, SealError, SealKey};
 pub use stopwatch::Stopwatch;
 pub use store::{Clock, StoreError, SystemClock};
-pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
 pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};
+pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};

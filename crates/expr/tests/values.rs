@@ -135,7 +135,7 @@ fn unknown_names_are_refused_with_what_was_meant() {
     assert_eq!(fault("inputs.n"), "there is no `inputs` (line 1, column 1); did you mean `input`?");
     assert_eq!(
         fault("input.n ==\n  gold"),
-        "there is no `gold` (line 2, column 3); name one of input, outputs, payload, item, index, answer, polls; a text has quotes: \
+        "there is no `gold` (line 2, column 3); name one of input, outputs, payload, item, index, answer, polls, undo; a text has quotes: \
          'gold'"
     );
     assert_eq!(

@@ -3,7 +3,10 @@
 use super::{blesses, bytes, files, name};
 use crate::definition;
 use crate::definition::builder::{Branch, Definition, Each, Pause, Poll, Retry, Step};
-use model::definition::{Ending, FailurePolicy, Gather, PauseTimeout, RetryScope, TriggerAuth};
+use model::definition::{
+    Ending, FailurePolicy, Fallback, Gather, OnCancel, OnTimeout, PauseTimeout, Resolution, RetryScope,
+    Strategy, TriggerAuth,
+};
 use model::{DispatchMode, Fault, Pinned, Priority, Success};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -89,6 +92,17 @@ fn the_builder_makes_the_same_value() {
         .concurrency("input.customer", 1)
         .label("team", "fulfilment")
         .secret("input.card.number")
+        .on_failure(Resolution {
+            strategy: Strategy::AutoRetry,
+            max_retries: Some(3),
+            delay: Some(seconds(60)),
+            backoff: Some(2.0),
+            max_delay: Some(seconds(3_600)),
+            fallback: Some(Fallback::AutoCompensate),
+            scope: Some(vec!["reserve".into()]),
+        })
+        .on_cancel(OnCancel::Compensate)
+        .on_timeout(OnTimeout::AwaitDecision)
         .step(
             Step::action("validate-order", "orders.validate")
                 .produces(json!({"type": "object", "required": ["priority"]}))
@@ -110,6 +124,17 @@ fn the_builder_makes_the_same_value() {
                 .priority(Priority::High)
                 .pool("shelves")
                 .on_failure(FailurePolicy::PauseWorkflow)
+                .compensation_once_started(
+                    Step::undo("inventory.release")
+                        .arguments(json!({"sku": "${undo.input.sku}"}))
+                        .queue("warehouse")
+                        .priority(Priority::High)
+                        .pool("shelves")
+                        .message_group("'sku-' + undo.input.sku")
+                        .mode(DispatchMode::NextOnError)
+                        .retry(Retry::attempts(3).delay(seconds(5)))
+                        .attempt_timeout(seconds(60)),
+                )
                 .status_message("Your order is being packed"),
         )
         .step(Step::branch("route", route))
@@ -188,7 +213,7 @@ fn places_are_known_in_both_forms() {
         let spot = example(file).place(field);
         (spot.line, spot.column)
     };
-    assert_eq!(at("order.yaml", "steps[2].branch.choose"), (43, 15));
+    assert_eq!(at("order.yaml", "steps[2].branch.choose"), (57, 15));
     assert_eq!(at("small.json", "steps[0].action"), (5, 29));
     assert_eq!(at("small.json", "steps[0].arguments.deep.list[1]"), (5, 109));
 }

@@ -314,6 +314,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         (format!("/v1/steps/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
         ("/v1/workflows".into(), json!({"workflow": "x", "version": "1.0.0"}), vec![""]),
         (format!("/v1/workflows/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
+        (format!("/v1/workflows/{}/resolve", made[0]), json!({"decision": "retry"}), vec![""]),
         (format!("/v1/workflows/{}/triggers/x/token", made[0]), json!({}), vec![""]),
         (
             "/v1/subscriptions".into(),
@@ -361,7 +362,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let posts = posts.filter(|r| r.access != Access::Token);
     // What is sent to a trigger is whatever its definition asks for.
     let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
-    assert_eq!(posts, 31, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 32, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

@@ -261,7 +261,10 @@ async fn a_workflow_is_paused_resumed_and_cancelled_by_those_who_saw_it() {
         (&json!("anna"), &json!("look"), &json!(format!("workflow {id}")))
     );
     let unknown = operate("explode", "{}", None).await.refused(404, "not_found");
-    assert_eq!(unknown["detail"], "`explode` cannot be done to a workflow; these can: pause, resume, cancel");
+    assert_eq!(
+        unknown["detail"],
+        "`explode` cannot be done to a workflow; these can: pause, resume, retry, compensate, retry_compensation, skip_compensation, mark_resolved, cancel"
+    );
     operate("pause", r#"{"reason": "x"}"#, None).await.refused(422, "invalid_request");
     let request = Request::post(format!("{path}/pause")).header("host", "localhost:7837");
     let request = request.header("content-type", "application/json").header("if-match", "latest");

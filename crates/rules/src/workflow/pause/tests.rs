@@ -42,7 +42,8 @@ fn due(def: &PauseDef, reminders: u32, after: Duration) -> Due {
 
 #[test]
 fn nothing_is_done_before_its_time() {
-    for policy in [PauseTimeout::Fail, PauseTimeout::Remind, PauseTimeout::AutoApprove, PauseTimeout::Extend] {
+    for policy in [PauseTimeout::Fail, PauseTimeout::Remind, PauseTimeout::AutoApprove, PauseTimeout::Extend]
+    {
         assert_eq!(due(&def(policy), 0, DAY - Duration::from_micros(1)), Due::NotYet);
     }
     let usual = PauseDef { timeout: None, ..def(PauseTimeout::Fail) };

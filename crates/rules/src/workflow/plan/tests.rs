@@ -26,8 +26,8 @@ fn every_expression_and_schema_that_cannot_be_read_is_told_where_it_stands() {
             {"key": "s", "work": {"workflow": {"workflow": "other", "input": {"y": "${ ) }"}}}},
         ],
     }));
-    let fields = "steps[0].when steps[0].terminate_when.if steps[0].produces.schema steps[0].arguments.y[0] steps[0].each \
-                  steps[0].message_group steps[1].wait.until steps[2].branch.choose steps[3].input.y input.schema concurrency.key";
+    let fields = "steps[0].when steps[0].terminate_when.if steps[0].produces.schema steps[0].arguments.y[0] \
+                  steps[0].message_group steps[0].each steps[1].wait.until steps[2].branch.choose steps[3].input.y input.schema concurrency.key";
     assert_eq!(told.err().as_deref(), Some(fields));
 }
 

@@ -5,6 +5,10 @@ alter table steps add column poll_data text;
 alter table steps_archive add column poll_started_at bigint;
 alter table steps_archive add column poll_data text;
 create index steps_polling on steps (wake_at, id) where state = 'polling';
+-- Between two polls a step keeps its place in the line of its message group.
+drop index steps_line;
+create index steps_line on steps (dispatch_group, message_group, joined desc, sequence, place)
+    where state in ('pending', 'polling') and joined > 0;
 
 create table poll_attempts (
     step_id bytea not null,
