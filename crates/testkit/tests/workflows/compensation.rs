@@ -39,12 +39,12 @@ async fn decide(stage: &mut Stage, id: WorkflowId, decision: Decision) -> Result
 }
 
 async fn compensate(stage: &mut Stage, id: WorkflowId, scope: CompensationScope) {
-    decide(stage, id, Decision::Compensate { scope }).await.unwrap();
+    decide(stage, id, Decision::Compensate { scope }).await.expect("it can be undone");
 }
 
 /// The plan and how far it is: `c running, a pending`.
 fn plan(stage: &Stage, id: WorkflowId) -> String {
-    let runs = stage.browse().compensation_runs(id).unwrap();
+    let runs = stage.browse().compensation_runs(id).expect("a read");
     runs.iter().map(|run| format!("{} {}", run.step_key, run.state)).collect::<Vec<_>>().join(", ")
 }
 

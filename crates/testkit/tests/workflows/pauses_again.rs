@@ -25,7 +25,7 @@ steps:
 ";
 
 async fn decide(stage: &mut Stage, id: WorkflowId, decision: Decision) {
-    stage.operate_workflow(id, V::Resolve(decision)).await.unwrap();
+    stage.operate_workflow(id, V::Resolve(decision)).await.expect("it is decided");
     stage.settle().await;
 }
 
@@ -42,7 +42,7 @@ async fn done(stage: &mut Stage, id: WorkflowId, key: &str) {
 
 /// The plan and how far it is: `ask running, book pending`.
 fn plan(stage: &Stage, id: WorkflowId) -> String {
-    let runs = stage.browse().compensation_runs(id).unwrap();
+    let runs = stage.browse().compensation_runs(id).expect("a read");
     runs.iter().map(|run| format!("{} {}", run.step_key, run.state)).collect::<Vec<_>>().join(", ")
 }
 
