@@ -10,13 +10,14 @@ const STEPS: &str = "id dispatch_group queue action priority kind block_id block
     retry_max_delay session_id host tick_id version created_at dispatched_at started_at completed_at arguments response \
     error_message error_stack_trace note step_key label relatable_type relatable_id superseded_by was_throttled \
     was_notified late_reports look pool message_group mode sequence place expires_at block_cleared_at \
-    block_cleared_by block_cleared_why workflow_id def run item branch_key timeout";
+    block_cleared_by block_cleared_why workflow_id def run item branch_key timeout retry_source \
+    poll_started_at poll_data";
 const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_resolvers current_index resolver_index \
     cut_at resolver_cut_at wants_resolvers blame sweep_kind sweep_event sweep_above sweep_index sweep_id touched is_open \
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 31] = [
+const TABLES: [(&str, &str, &str); 34] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -67,7 +68,9 @@ const TABLES: [(&str, &str, &str); 31] = [
     (
         "workflows",
         "id definition_key definition_version definition_hash dispatch_group state message parent_step_id depth input \
-         output labels created_at started_at completed_at wake_at concurrency_key expected_at version paused_by",
+         output labels created_at started_at completed_at wake_at concurrency_key expected_at version auto_retries \
+         auto_retry_at restarted_at resolved_at cancel_requested_at compensation_started_at compensated_at compensations \
+         has_skips undo paused_by",
         "id",
     ),
     ("workflow_labels", "name value workflow_id", "name, value, workflow_id"),
@@ -76,6 +79,22 @@ const TABLES: [(&str, &str, &str); 31] = [
         "branch_decisions",
         "workflow_id step_key kind expression result inputs at",
         "workflow_id, at, step_key, kind",
+    ),
+    (
+        "resolution_decisions",
+        "workflow_id at decision decided_by why retry_from_step detail",
+        "workflow_id, at, decision",
+    ),
+    (
+        "compensation_runs",
+        "workflow_id compensation position step_key undoes action state step_id items_done items_skipped cursor_at cursor_id \
+         started_at finished_at failure_message",
+        "workflow_id, compensation, position",
+    ),
+    (
+        "poll_attempts",
+        "step_id number attempt result_complete result_continue next_interval_ms executed_at data",
+        "step_id, number",
     ),
     (
         "pauses",

@@ -212,10 +212,10 @@ steps:
     assert_eq!(stage.flow(id), "failed: a F");
     stage.crash().await;
     stage.settle().await;
-    stage.advance(Duration::from_secs(50)).await;
+    stage.advance(Duration::from_secs(35)).await;
     stage.settle().await;
     assert_eq!(stage.flow(id), "failed: a F", "not before its time");
-    stage.advance(Duration::from_secs(11)).await;
+    stage.advance(Duration::from_secs(26)).await;
     stage.settle().await;
     assert_eq!(stage.flow(id), "running: a U, a R");
     fail(&mut stage, id, "a").await;

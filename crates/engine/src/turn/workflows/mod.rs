@@ -160,7 +160,8 @@ pub struct Workflows {
     pause_rows: PauseRows,
     resolutions: Vec<ResolutionDecision>,
     new_runs: Vec<CompensationRun>,
-    moved_runs: Vec<CompensationRun>,
+    /// By workflow, compensation and place: many changes of one row are one write.
+    moved_runs: BTreeMap<(WorkflowId, u32, u32), CompensationRun>,
     /// Workflows of which the plan of what is undone is made once this turn is durable: only then is on disk what was done.
     to_plan: VecDeque<(u64, WorkflowId)>,
     changed: Vec<WorkflowId>,

@@ -234,7 +234,8 @@ impl Node {
     fn note_run(&mut self, entry: &mut Entry, at: usize, change: impl FnOnce(&mut CompensationRun)) {
         let run = &mut entry.undoing[at];
         change(run);
-        self.workflows.moved_runs.push(run.clone());
+        let row = (run.workflow, run.compensation, run.position);
+        self.workflows.moved_runs.insert(row, run.clone());
     }
 
     /// What undoes a step has ended.

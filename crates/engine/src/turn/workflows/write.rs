@@ -18,7 +18,7 @@ impl Node {
         batch.workflow_events = std::mem::take(&mut self.workflows.events);
         batch.resolution_decisions = std::mem::take(&mut self.workflows.resolutions);
         batch.new_runs = std::mem::take(&mut self.workflows.new_runs);
-        batch.moved_runs = std::mem::take(&mut self.workflows.moved_runs);
+        batch.moved_runs = std::mem::take(&mut self.workflows.moved_runs).into_values().collect();
         batch.branch_decisions = std::mem::take(&mut self.workflows.decisions);
         (batch.pauses, batch.trigger_payloads) = self.workflows.pause_rows.take();
     }
