@@ -48,6 +48,14 @@ impl Postgres {
         shell::run(command.arg("-D").arg(self.data()).args(["-m", "immediate", "-w", "stop"]))
     }
 
+    /// A new database, and its address.
+    pub fn database(&self, name: &str) -> Result<String> {
+        shell::run(self.as_postgres("createdb").arg(format!("--maintenance-db={}", self.url)).arg(name))?;
+        let server =
+            self.url.strip_suffix("/postgres").context("the address names the database `postgres`")?;
+        Ok(format!("{server}/{name}"))
+    }
+
     /// Die without a word, and come back.
     pub fn crash(&self) -> Result<()> {
         self.down()?;

@@ -52,7 +52,7 @@ fn on_postgres() -> Result<()> {
                  or (package(stepfast-server) and binary(http) and not test(a_file_that))";
     let mut command = repo::cargo(&["nextest", "run", "--workspace", "-E", which]);
     shell::run(command.env("STEPFAST_TEST_POSTGRES", &server.url))?;
-    examples::run(Some(&server.url))
+    examples::run(Some(&server))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Runs every script of `examples/`, and `run.sh` of every folder in it, against a freshly built binary.
 
+use crate::postgres::Postgres;
 use crate::{repo, shell};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
@@ -8,15 +9,16 @@ use std::time::Duration;
 /// An example is for reading; one that needs longer than this is stuck.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// On files of their own, or on the given database.
-pub fn run(database: Option<&str>) -> Result<()> {
+/// On files of their own, or each on a database of its own on the given server.
+pub fn run(server: Option<&Postgres>) -> Result<()> {
     let scripts = scripts(&repo::root().join("examples"))?;
     shell::run(&mut repo::cargo(&["build", "--package", "stepfast"]))?;
     let binary = repo::target_directory()?.join("debug").join("stepfast");
     let runtime = tokio::runtime::Runtime::new().context("could not start a runtime for the examples")?;
-    for script in &scripts {
+    for (n, script) in scripts.iter().enumerate() {
         eprintln!("-- {}", script.strip_prefix(repo::root()).unwrap_or(script).display());
-        runtime.block_on(run_script(script, &binary, database))?;
+        let database = server.map(|server| server.database(&format!("example_{n}"))).transpose()?;
+        runtime.block_on(run_script(script, &binary, database.as_deref()))?;
     }
     Ok(())
 }

@@ -115,3 +115,118 @@ pub enum InLine {
     Yes,
     No,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workflow::Answers;
+    use model::Pinned;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn plan() -> Plan {
+        let undo = |key: &str, when: &str| json!({"key": key, "compensation": {"run": {"action": format!("undo.{key}")}, "when": when}});
+        let shaped = json!({"key": "d", "compensation": {"when": "completed", "run": {
+            "action": "undo.d", "mode": "next_on_error", "message_group": "'g-' + undo.step",
+            "arguments": {"was": "${undo.output.n}", "why": "${undo.reason}", "for": "${input.id}"},
+        }}});
+        let steps = json!([undo("a", "completed"), {"key": "b"}, undo("c", "started"), shaped]);
+        let text = json!({"workflow": "w", "version": "1.0.0", "steps": steps});
+        let pinned = Pinned { key: "w".into(), version: "1.0.0".into(), hash: "h".into() };
+        Plan::compile(serde_json::from_value(text).expect("a definition"), Arc::new(pinned))
+            .expect("it is sound")
+    }
+
+    /// `0 Completed 10` is the first step, completed at 10; `items=2` of its items succeeded; `-` was not begun.
+    fn done(line: &str) -> Done {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let states = [State::Completed, State::Failed, State::Cancelled, State::Skipped, State::TimedOut];
+        let state = states.into_iter().find(|state| format!("{state:?}") == words[1]).expect("a state");
+        let def: u32 = words[0].parse().expect("a number");
+        Done {
+            def,
+            step: StepId::from_bytes([def as u8; 16]),
+            state,
+            was_started: !words.contains(&"-"),
+            ended_at: Some(Timestamp(words[2].parse().expect("a time"))),
+            items: words
+                .iter()
+                .find_map(|word| word.strip_prefix("items="))
+                .map(|n| n.parse().expect("a number")),
+        }
+    }
+
+    fn undone(scope: &CompensationScope, lines: &str) -> String {
+        let plan = plan();
+        let done: Vec<Done> = lines.split(',').map(done).collect();
+        order(&plan, scope, &done)
+            .iter()
+            .map(|one| plan.def(one.def).key.clone())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn the_last_that_ended_is_the_first_that_is_undone() {
+        let all = CompensationScope::Full;
+        assert_eq!(
+            undone(&all, "0 Completed 10, 1 Completed 20, 2 Completed 30"),
+            "c a",
+            "b says nothing of how"
+        );
+        assert_eq!(undone(&all, "0 Completed 30, 2 Completed 10"), "a c");
+        assert_eq!(undone(&all, "0 Completed 10, 2 Completed 10"), "c a", "at one moment, the younger first");
+    }
+
+    #[test]
+    fn what_was_only_begun_is_undone_if_it_asks_for_that() {
+        let all = CompensationScope::Full;
+        assert_eq!(undone(&all, "0 Failed 10, 2 Failed 20"), "c");
+        assert_eq!(undone(&all, "2 TimedOut 20"), "c");
+        assert_eq!(undone(&all, "2 Cancelled 20 -"), "", "it was never begun");
+        assert_eq!(undone(&all, "0 Skipped 10, 2 Skipped 20"), "");
+        assert_eq!(
+            undone(&all, "0 Failed 10 items=2"),
+            "a",
+            "items that succeeded, whatever became of the whole"
+        );
+        assert_eq!(undone(&all, "0 Completed 10 items=0"), "");
+    }
+
+    #[test]
+    fn only_what_is_asked_for_is_undone() {
+        let lines = "0 Completed 10, 2 Completed 20, 3 Completed 30";
+        assert_eq!(undone(&CompensationScope::Partial(vec!["a".into(), "d".into()]), lines), "d a");
+        assert_eq!(undone(&CompensationScope::FromStep("c".into()), lines), "d c");
+        assert_eq!(undone(&CompensationScope::AfterStep("c".into()), lines), "d");
+        assert_eq!(undone(&CompensationScope::AfterStep("x".into()), lines), "");
+    }
+
+    #[test]
+    fn whoever_undoes_is_told_what_was_done() {
+        let (plan, answers) = (plan(), Answers::of(r#"{"id":7}"#.into()));
+        let data = Data::new(&plan, &answers);
+        let told = Undone {
+            step_key: "d",
+            run: 2,
+            item: Some(1),
+            state: State::Completed,
+            input: "{}",
+            output: Some(r#"{"n":3}"#),
+            reason: "late",
+        };
+        let (new, line) = undo(&plan, 3, &told, &data).expect("it can be undone");
+        assert_eq!((new.action.as_str(), new.step_key.as_deref()), ("undo.d", Some("d:compensation")));
+        assert_eq!(new.arguments.expect("some").get(), r#"{"for":7,"was":3,"why":"late"}"#);
+        assert_eq!((new.message_group.as_deref(), line), (Some("g-d"), InLine::Yes));
+        let (plain, line) =
+            undo(&plan, 0, &Undone { step_key: "a", output: None, ..told.clone() }, &data).expect("too");
+        assert_eq!(line, InLine::No);
+        assert_eq!(
+            plain.arguments.expect("some").get(),
+            r#"{"input":{},"item":1,"output":null,"reason":"late","run":2,"state":"completed","step":"a"}"#
+        );
+        let nothing = Undone { output: None, ..told };
+        assert!(undo(&plan, 3, &nothing, &data).is_err(), "it has no `n` to give");
+    }
+}

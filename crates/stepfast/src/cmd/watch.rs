@@ -80,7 +80,9 @@ pub async fn follow(window: &Window, id: WorkflowId, view: &mut View, until: Unt
         let watch = Stopwatch::start();
         let shown = window.tree(id).await?;
         view.put(&shown);
-        let is_over = matches!(&*shown.workflow.workflow.state, "succeeded" | "failed" | "cancelled");
+        let row = &shown.workflow.workflow;
+        // Failed, it may be tried again by itself; what cannot be undone waits for a person.
+        let is_over = row.completed_at.is_some() || row.state == "compensation_failed";
         if is_over || (until == Until::NothingMoves && is_held(&shown)) {
             return Ok(shown);
         }

@@ -83,7 +83,7 @@ impl Local {
             told.borrow_and_update();
             let row = self.engine.with_store(move |store| workflows::workflow(store.reader(), id)).await??;
             let row = row.ok_or(EngineError::NoWorkflow(id))?;
-            if row.state.is_over() {
+            if row.completed_at.is_some() || row.state == WorkflowState::CompensationFailed {
                 return Ok((row.state, row.output.as_deref().map(answer).transpose()?));
             }
             // Only a hint, and gone with the engine: then the next look says so.

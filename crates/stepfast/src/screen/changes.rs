@@ -69,7 +69,7 @@ impl Changes {
             message: None,
             took: None,
         };
-        let begun = !matches!(&*row.state, "succeeded" | "failed" | "cancelled");
+        let begun = row.completed_at.is_none();
         let took_all = || took(row.started_at.as_ref(), row.completed_at.as_ref(), now).map(length);
         let whole = Change {
             message: row.message.clone(),
