@@ -69,7 +69,9 @@ impl Changes {
             message: None,
             took: None,
         };
-        let begun = row.completed_at.is_none();
+        let is_over = matches!(&*row.state, "succeeded" | "failed" | "cancelled" | "compensated");
+        // Failed, it may be tried again by itself.
+        let begun = !is_over || row.auto_retry_at.is_some();
         let took_all = || took(row.started_at.as_ref(), row.completed_at.as_ref(), now).map(length);
         let whole = Change {
             message: row.message.clone(),
