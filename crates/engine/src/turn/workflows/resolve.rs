@@ -49,9 +49,9 @@ impl Node {
 
     /// The time of the whole is over.
     pub(super) fn took_too_long(&mut self, mut entry: Entry, message: String, now: Timestamp) -> Result<()> {
-        let (follow, final_) = resolution::on_timeout(entry.plan.definition.on_timeout());
+        let (follow, asks_nobody) = resolution::on_timeout(entry.plan.definition.on_timeout());
         self.fail_workflow(&mut entry, message, (follow, false), now)?;
-        if final_ {
+        if asks_nobody {
             self.cancel_pauses(&mut entry, now);
             entry.aftermath().resolved_at = Some(now);
         }
@@ -195,16 +195,16 @@ impl Node {
         match verdict {
             Verdict::Restart { again, source } => {
                 self.take_place(&entry)?;
-                if let Decision::RetryFromStep { step, .. } = &decision {
-                    self.workflows.tell(&entry.workflow, now, "retry_from.initiated", Some(step), None);
-                }
                 let from = match &decision {
-                    Decision::RetryFromStep { step, .. } => Some(step.clone()),
+                    Decision::RetryFromStep { step, .. } => Some(step),
                     _ => None,
                 };
+                if let Some(step) = from {
+                    self.workflows.tell(&entry.workflow, now, "retry_from.initiated", Some(step), None);
+                }
                 self.rewind(&mut entry, &again, source, now)?;
                 if let Some(step) = from {
-                    self.workflows.tell(&entry.workflow, now, "retry_from.completed", Some(&step), None);
+                    self.workflows.tell(&entry.workflow, now, "retry_from.completed", Some(step), None);
                 }
                 let next = entry.progress.due(&entry.plan.graph);
                 self.go_on(turn, entry, next.into(), now)

@@ -239,7 +239,7 @@ impl Node {
     }
 
     /// What undoes a step has ended.
-    pub(super) fn note_undone(&mut self, entry: &mut Entry, _step: StepId, end: End, now: Timestamp) {
+    pub(super) fn note_undone(&mut self, entry: &mut Entry, end: End, now: Timestamp) {
         let Some(at) = entry.undoing.iter().position(|run| run.state == C::Running) else { return };
         let key = entry.undoing[at].step_key.clone();
         let fans_out = entry.plan.find(&key).is_some_and(|def| fans_out(&entry.plan, def));
