@@ -11,6 +11,7 @@ mod key;
 pub mod limits;
 mod message_group;
 mod new_step;
+mod notice;
 mod pause;
 mod pool;
 mod report;
@@ -38,6 +39,7 @@ pub use message_group::{
     DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,
 };
 pub use new_step::{Fault, NewStep, NewSteps};
+pub use notice::{Audience, Notice, Severity};
 pub use pause::{Pause, PauseState, PausedBy, TokenHash, TriggerAnswer, TriggerPayload, Verdict};
 pub use pool::{Pool, PoolUse, Rate};
 pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Poll, Progress, Report};
