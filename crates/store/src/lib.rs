@@ -12,6 +12,7 @@ mod explain;
 pub mod keys;
 mod leases;
 mod look;
+mod many;
 pub mod message_groups;
 mod migration;
 mod pages;
@@ -27,6 +28,7 @@ pub mod sql;
 pub mod sqlite;
 mod statements;
 pub mod subscriptions;
+pub mod traces;
 pub mod workflows;
 mod writes;
 

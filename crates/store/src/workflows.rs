@@ -2,10 +2,10 @@
 
 use crate::sql::{Param, Row, Sql};
 use crate::statements::{NEWEST_DEFINITION, PUT_DEFINITION, WORKFLOW_COLUMNS};
-use crate::{Lease, Result, StoreError, params, rows};
+use crate::{Lease, Result, StoreError, many, params, rows};
 use model::{
-    Aftermath, BlockId, CompensationRun, DispatchGroup, PausedBy, Pinned, Reason, State, StepId, Timestamp,
-    Workflow, WorkflowId, WorkflowState,
+    Aftermath, BlockId, CompensationRun, DispatchGroup, PausedBy, Pinned, State, StepId, Timestamp, Workflow,
+    WorkflowId, WorkflowState,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,17 +16,6 @@ pub struct Definition {
     pub pinned: Pinned,
     /// In the form that has the hash.
     pub text: String,
-}
-
-/// A step of a workflow, as far as the workflow's progress depends on it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
-    pub step: StepId,
-    pub def: u32,
-    pub run: u32,
-    pub state: State,
-    pub reason: Option<Reason>,
-    pub response: Option<String>,
 }
 
 /// A step of a workflow that may be undone.
@@ -243,6 +232,12 @@ pub fn workflow(sql: &dyn Sql, id: WorkflowId) -> Result<Option<Workflow>> {
     sql.first(&format!("select {WORKFLOW_COLUMNS} from workflows where id = $1"), params![id], read)
 }
 
+/// Many at once, in no order; those that are not there are left out.
+pub fn workflows(sql: &dyn Sql, ids: &[WorkflowId]) -> Result<Vec<Workflow>> {
+    let text = format!("select {WORKFLOW_COLUMNS} from workflows where id in ({{ids}})");
+    many::rows(sql, &text, ids, read)
+}
+
 fn id(row: &Row) -> Result<WorkflowId> {
     Ok(WorkflowId::from_bytes(row.get(0)?))
 }
@@ -343,34 +338,6 @@ pub fn answers(sql: &dyn Sql, block: BlockId) -> Result<Vec<(u32, String)>> {
     let text = "select item, response from steps
                  where block_id = $1 and state = 'completed' and item is not null and response is not null";
     sql.rows(text, params![block], |row| Ok((row.get(0)?, row.get(1)?)))
-}
-
-/// The steps of a workflow, the last run of each; what they answered only where it is asked for.
-pub fn traces(sql: &dyn Sql, id: WorkflowId, answers: impl Fn(u32) -> bool) -> Result<Vec<Trace>> {
-    let text = "select id, def, run, state, reason from steps
-                 where workflow_id = $1 and block_id is null order by def, run, id";
-    let mut last: BTreeMap<u32, Trace> = BTreeMap::new();
-    for trace in sql.rows(text, params![id], trace)? {
-        last.insert(trace.def, trace);
-    }
-    let mut traces: Vec<Trace> = last.into_values().collect();
-    for trace in traces.iter_mut().filter(|t| t.state == State::Completed && answers(t.def)) {
-        trace.response = sql.value("select response from steps where id = $1", params![trace.step])?;
-    }
-    Ok(traces)
-}
-
-fn trace(row: &Row) -> Result<Trace> {
-    let corrupt = |column, value: &str| StoreError::Corrupt { table: "steps", column, value: value.into() };
-    let (state, reason) = (row.text(3)?, row.get::<Option<String>>(4)?);
-    Ok(Trace {
-        step: StepId::from_bytes(row.get(0)?),
-        def: row.get(1)?,
-        run: row.get(2)?,
-        state: state.parse().map_err(|_| corrupt("state", state))?,
-        reason: reason.map(|r| r.parse().map_err(|_| corrupt("reason", &r))).transpose()?,
-        response: None,
-    })
 }
 
 /// The highest number of an event in each of a lease's groups.

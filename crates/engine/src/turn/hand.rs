@@ -186,6 +186,7 @@ impl Node {
 
     /// Work goes to a session here once it is durable, and to one elsewhere as the answer to its signal.
     pub(super) fn give(&mut self, turn: &mut Turn, session: SessionId, mut claims: Pulled) -> Result<()> {
+        self.bring_workflows(claims.iter().map(|(_, claim)| claim.step))?;
         for (_, claim) in &mut claims {
             self.dress(claim)?;
         }

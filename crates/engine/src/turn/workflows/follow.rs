@@ -23,7 +23,9 @@ impl Node {
         for id in self.board.take_returned_in_workflows() {
             self.hold_if_held(id)?;
         }
-        for id in self.board.take_ended_in_workflows() {
+        let ended = self.board.take_ended_in_workflows();
+        self.bring_workflows(ended.iter().copied())?;
+        for id in ended {
             any = true;
             let Some(step) = self.board.step(id).cloned() else { continue };
             let Some(part) = step.in_workflow else { continue };

@@ -5,13 +5,15 @@ use super::pauses::Pauses;
 use super::{Entry, Fan, Live, Run, polls};
 use model::definition::Work;
 use model::{
-    ForWorkflow, PauseState, Pinned, Reason, RetrySource, State, Step, StepId, Timestamp, WorkflowId, limits,
+    ForWorkflow, PauseState, Pinned, Reason, RetrySource, State, Step, StepId, Timestamp, Workflow,
+    WorkflowId, limits,
 };
 use rules::workflow::progress::Progress;
 use rules::workflow::{self, Answers, Data, End, Items, Plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::workflows::{self as record, Trace};
+use store::traces::{Trace, traces};
+use store::workflows as record;
 use store::{Result, StoreError, pauses};
 
 /// Who decides about a workflow.
@@ -29,7 +31,47 @@ impl Node {
             return Ok(Some(entry));
         }
         let Some(workflow) = record::workflow(self.store.reader(), id)? else { return Ok(None) };
-        let plan = self.plan_pinned(&workflow.definition)?;
+        Ok(self.read_entries(vec![workflow])?.pop())
+    }
+
+    /// Those workflows of these steps that are not in hand, read together: a read for each is a journey for each.
+    pub(in super::super) fn bring_workflows(
+        &mut self,
+        steps: impl IntoIterator<Item = StepId>,
+    ) -> Result<()> {
+        let part = |id| self.board.step(id).and_then(|step| step.in_workflow);
+        let mut ids: Vec<WorkflowId> = steps.into_iter().filter_map(part).map(|part| part.workflow).collect();
+        ids.retain(|id| !self.workflows.knows(*id));
+        ids.sort_unstable();
+        ids.dedup();
+        let mut mine = Vec::new();
+        for workflow in record::workflows(self.store.reader(), &ids)? {
+            match self.owns(&workflow.dispatch_group) {
+                true => mine.push(workflow),
+                false => drop(self.remember_elsewhere(&workflow)?),
+            }
+        }
+        for entry in self.read_entries(mine)? {
+            self.workflows.put(entry);
+        }
+        Ok(())
+    }
+
+    fn read_entries(&mut self, workflows: Vec<Workflow>) -> Result<Vec<Entry>> {
+        let mut plans = BTreeMap::new();
+        for workflow in &workflows {
+            plans.insert(workflow.id, self.plan_pinned(&workflow.definition)?);
+        }
+        let ids: Vec<WorkflowId> = workflows.iter().map(|workflow| workflow.id).collect();
+        let mut traces = traces(self.store.reader(), &ids, |id, def| plans[&id].reads(def))?;
+        let read = |workflow: Workflow| {
+            let traces = traces.remove(&workflow.id).unwrap_or_default();
+            self.read_entry(plans[&workflow.id].clone(), workflow, traces)
+        };
+        workflows.into_iter().map(read).collect()
+    }
+
+    fn read_entry(&mut self, plan: Arc<Plan>, workflow: Workflow, traces: Vec<Trace>) -> Result<Entry> {
         let (progress, _) = Progress::start(&plan.graph);
         let mut entry = Entry {
             answers: Answers::of(workflow.input.clone()),
@@ -47,12 +89,12 @@ impl Node {
             change: None,
             turn: self.turn_number,
         };
-        self.trace(&mut entry)?;
+        self.trace(&mut entry, traces)?;
         if entry.undo().is_some_and(|undo| undo.planned) {
             let number = entry.aftermath().compensations;
-            entry.undoing = record::compensation_runs(self.store.reader(), id, number)?;
+            entry.undoing = record::compensation_runs(self.store.reader(), entry.workflow.id, number)?;
         }
-        Ok(Some(entry))
+        Ok(entry)
     }
 
     /// The definition that a workflow runs, and whether it is decided here.
@@ -64,15 +106,19 @@ impl Node {
             return Ok(Some((plan.clone(), Whose::Another)));
         }
         let Some(workflow) = record::workflow(self.store.reader(), id)? else { return Ok(None) };
-        let plan = self.plan_pinned(&workflow.definition)?;
         if self.owns(&workflow.dispatch_group) {
-            return Ok(Some((plan, Whose::Mine)));
+            return Ok(Some((self.plan_pinned(&workflow.definition)?, Whose::Mine)));
         }
+        Ok(Some((self.remember_elsewhere(&workflow)?, Whose::Another)))
+    }
+
+    fn remember_elsewhere(&mut self, workflow: &Workflow) -> Result<Arc<Plan>> {
+        let plan = self.plan_pinned(&workflow.definition)?;
         if self.workflows.elsewhere.len() >= limits::CACHED_WORKFLOWS_MAX {
             self.workflows.elsewhere.clear();
         }
-        self.workflows.elsewhere.insert(id, plan.clone());
-        Ok(Some((plan, Whose::Another)))
+        self.workflows.elsewhere.insert(workflow.id, plan.clone());
+        Ok(plan)
     }
 
     fn plan_pinned(&mut self, pinned: &Pinned) -> Result<Arc<Plan>> {
@@ -99,9 +145,8 @@ impl Node {
     }
 
     /// How far it is follows from the rows of its steps.
-    fn trace(&mut self, entry: &mut Entry) -> Result<()> {
+    fn trace(&mut self, entry: &mut Entry, traces: Vec<Trace>) -> Result<()> {
         let plan = entry.plan.clone();
-        let traces = record::traces(self.store.reader(), entry.workflow.id, |def| plan.reads(def))?;
         for trace in &traces {
             trace.response.iter().for_each(|text| entry.answers.put(trace.def, text.as_str()));
             entry.runs.insert(trace.def, Run { number: trace.run, step: trace.step });

@@ -218,6 +218,10 @@ impl Workflows {
         let filling = waits.then_some(Timestamp(0));
         [self.timers.next_at(), filling].into_iter().flatten().min()
     }
+    /// Nothing about it is to be read.
+    fn knows(&self, id: WorkflowId) -> bool {
+        self.entries.contains_key(&id) || self.elsewhere.contains_key(&id)
+    }
     /// The step above a workflow in hand.
     pub fn parent_of(&self, id: WorkflowId) -> Option<Option<StepId>> {
         self.entries.get(&id).map(|entry| entry.workflow.parent)

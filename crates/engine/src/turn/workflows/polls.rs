@@ -12,6 +12,7 @@ use rules::workflow::poll::{self, Polled};
 use rules::workflow::{Answers, Data, Plan};
 use serde_json::json;
 use std::sync::Arc;
+use store::traces;
 use store::workflows as record;
 use store::{Result, StoreError};
 
@@ -101,7 +102,8 @@ impl Node {
         let reader = self.store.reader();
         let missing = || StoreError::Lost { what: format!("workflow {}", part.workflow) };
         let mut answers = Answers::of(record::workflow(reader, part.workflow)?.ok_or_else(missing)?.input);
-        for trace in record::traces(reader, part.workflow, |def| plan.reads(def))? {
+        let traces = traces::traces(reader, &[part.workflow], |_, def| plan.reads(def))?;
+        for trace in traces.into_values().flatten() {
             trace.response.iter().for_each(|text| answers.put(trace.def, text.as_str()));
         }
         Ok(answers)
