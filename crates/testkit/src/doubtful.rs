@@ -1,9 +1,10 @@
-//! A store that can lose the news of a commit: what was to be stored is, and whoever stored it hears that nobody knows.
+//! A store that can lose the news of a commit: what was to be stored is, and whoever stored it hears that nobody knows. It also
+//! counts how often it is read, for what is read one by one is a journey each.
 
 use model::{Block, BlockId, DispatchGroup, Name, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use store::sql::Sql;
 use store::{
@@ -16,6 +17,7 @@ use store::{
 pub struct Doubt {
     saying: Arc<Mutex<Option<String>>>,
     came: Arc<AtomicBool>,
+    reads: Arc<AtomicUsize>,
 }
 
 impl Doubt {
@@ -25,6 +27,10 @@ impl Doubt {
     /// The news of a commit was lost.
     pub fn came(&self) -> bool {
         self.came.load(Ordering::SeqCst)
+    }
+    /// How often something was read since the last question.
+    pub fn reads(&self) -> usize {
+        self.reads.swap(0, Ordering::SeqCst)
     }
     fn falls_on(&self, batch: &Batch) -> bool {
         let mut saying = self.saying.lock().expect("nobody panics with it");
@@ -99,6 +105,7 @@ impl Store for DoubtfulStore {
         self.store.recover(lease)
     }
     fn reader(&self) -> &dyn Sql {
+        self.doubt.reads.fetch_add(1, Ordering::SeqCst);
         self.store.reader()
     }
     fn reset(&mut self) {

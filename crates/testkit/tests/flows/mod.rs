@@ -1,7 +1,7 @@
 //! Workflows where several nodes share the dispatch groups.
 
 use engine::{StartWorkflow, WorkflowOperation, WorkflowVerb};
-use model::{State, WorkflowId, WorkflowState as W};
+use model::{SessionOffer, State, WorkflowId, WorkflowState as W};
 use serde_json::json;
 use stepfast_testkit::{Nodes, stored};
 use store::WorkflowFilter;
@@ -277,4 +277,34 @@ async fn each_event_is_delivered_by_one_step_whoever_decides_about_its_workflow(
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 40, "each event once");
+}
+
+/// Each of a backlog's workflows was read for itself, three times, which made a backlog three times as slow.
+#[tokio::test]
+async fn workflows_that_a_node_takes_over_are_read_together() {
+    const N: usize = 120;
+    let mut nodes = Nodes::start(vec![Nodes::config("one")]).await;
+    let steps = "[{ key: a, action: echo, arguments: 1 }, { key: b, action: echo, arguments: \"${outputs.a}\" }]";
+    define(&nodes, &format!("workflow: two\nversion: 1.0.0\nsteps: {steps}\n")).await;
+    for _ in 0..N {
+        start(&nodes, 0, "two", json!({})).await;
+    }
+    nodes.stop(0).await;
+    let counted = nodes.add_doubtful(Nodes::config("two"));
+    nodes.until("it has all groups", |n| n.spread() == [10]).await;
+    let offer = SessionOffer {
+        host: "hands".into(),
+        queues: vec!["default".into()],
+        actions: vec!["echo".into()],
+        capacity: N,
+        remote: false,
+    };
+    counted.reads();
+    let mut session = nodes.engine(1).join(offer).await.expect("a session");
+    let mut given = 0;
+    while given < N {
+        given += session.work.recv().await.expect("work").claims.len();
+    }
+    let reads = counted.reads();
+    assert!(reads < N / 2, "{reads} reads for {N} workflows");
 }

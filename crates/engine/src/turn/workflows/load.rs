@@ -44,6 +44,9 @@ impl Node {
         ids.retain(|id| !self.workflows.knows(*id));
         ids.sort_unstable();
         ids.dedup();
+        if ids.is_empty() {
+            return Ok(());
+        }
         let mut mine = Vec::new();
         for workflow in record::workflows(self.store.reader(), &ids)? {
             match self.owns(&workflow.dispatch_group) {
