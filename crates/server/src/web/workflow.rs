@@ -15,7 +15,7 @@ use engine::WorkflowVerb;
 use maud::{Markup, PreEscaped, html};
 use model::{Decision, Right, WorkflowState};
 use std::sync::Arc;
-use wire::{DecisionView, PauseView, WorkflowEventView, WorkflowShow, WorkflowView};
+use wire::{CompensationView, DecisionView, PauseView, WorkflowEventView, WorkflowShow, WorkflowView};
 
 /// Events that are shown.
 const EVENTS_SHOWN: usize = 200;
@@ -233,7 +233,7 @@ fn verbs(workflow: &WorkflowView, doable: &[WorkflowVerb]) -> Markup {
     }
 }
 
-/// What was decided about it, and what is undone.
+/// What is undone, and what was decided about it.
 fn undone(shown: &WorkflowShow) -> Markup {
     html! {
         section aria-label="Undone" data-live="undone" {
@@ -242,31 +242,35 @@ fn undone(shown: &WorkflowShow) -> Markup {
                 ul.rows {
                     @for run in &shown.compensations {
                         li {
-                            span.state.(tone(&run.state)) { (run.state) } " "
                             @match &run.step_id {
-                                Some(id) => { a href={ "/step-dispatcher/steps/" (id) } { (run.step_key) } }
-                                None => { (run.step_key) }
+                                Some(id) => { a.line href={ "/step-dispatcher/steps/" (id) } { (undone_step(run)) } }
+                                None => { div.line { (undone_step(run)) } }
                             }
-                            span.aside { " by " (run.action) }
-                            @if let Some(error) = &run.error { span.aside { ": " (error) } }
                         }
                     }
                 }
             }
             @if !shown.resolutions.is_empty() {
-                h2 { "Decisions" }
+                h2.second { "Decided" }
                 ul.rows {
                     @for decision in &shown.resolutions {
-                        li {
-                            (decision.decision)
-                            @if let Some(step) = &decision.step { " " (step) }
-                            span.aside { " by " (decision.by) ", " (clock(&decision.at)) }
-                            @if !decision.why.is_empty() { span.aside { ": " (decision.why) } }
+                        li.attempt {
+                            span { b { (decision.decision.replace('_', " ")) } @if let Some(step) = &decision.step { " " (step) } " by " (decision.by) }
+                            span.aside { (clock(&decision.at)) }
+                            @if !decision.why.is_empty() { span.aside.payload { (decision.why) } }
                         }
                     }
                 }
             }
         }
+    }
+}
+
+fn undone_step(run: &CompensationView) -> Markup {
+    html! {
+        span.state.(tone(&run.state)) { (run.state) }
+        span.what { b { (run.step_key) } " by " (run.action) }
+        @if let Some(error) = &run.error { span.error { (error) } }
     }
 }
 
@@ -296,7 +300,7 @@ fn timeline(page: &Page) -> Markup {
             p.aside { "The first " (page.events.len()) " are shown; " a href={ "/v1/workflows/" (page.shown.workflow.id) "/events" } { "all of them" } "." }
         }
         @if !page.decisions.is_empty() {
-            h2.second { "Decisions" }
+            h2.second { "Branches" }
             ol.rows {
                 @for decision in &page.decisions {
                     li.attempt {

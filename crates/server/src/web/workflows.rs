@@ -94,8 +94,8 @@ fn read(instant: &str) -> Option<Timestamp> {
 pub fn tone(state: &str) -> &'static str {
     match state {
         "running" => "cyan",
-        "paused" => "orange",
-        "failed" => "red",
+        "paused" | "compensating" => "orange",
+        "failed" | "compensation_failed" => "red",
         "succeeded" => "green",
         _ => "",
     }
