@@ -93,8 +93,8 @@ fn words(step: &StepDef, over: &Over) -> Option<Vec<String>> {
 /// What those behind a step wait for.
 fn awaited(pause: &PauseDef) -> String {
     match (&pause.trigger, pause.resume_after) {
-        (Some(trigger), _) => format!("⏸ {trigger}"),
-        (None, after) => format!("⏸ {}", show(after.unwrap_or_default())),
+        (Some(trigger), _) => format!("awaits {trigger}"),
+        (None, after) => format!("waits {}", show(after.unwrap_or_default())),
     }
 }
 
@@ -172,7 +172,7 @@ steps:
         let read = crate::read(text.as_bytes(), "a.yaml").unwrap_or_else(|faults| panic!("{}", faults[0]));
         let picture = Picture::of(&read.definition).unwrap();
         let labels: Vec<&str> = picture.lines.iter().filter_map(|line| line.label.as_deref()).collect();
-        assert_eq!(labels, ["⏸ boss", "⏸ 14d"]);
+        assert_eq!(labels, ["awaits boss", "waits 14d"]);
     }
 
     #[test]
