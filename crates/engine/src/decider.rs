@@ -2,17 +2,14 @@
 
 use crate::pace::Pace;
 use crate::request::{Dispatch, Request};
-use crate::turn::{How, Node};
+use crate::turn::{How, Node, Signs};
 use crate::{Config, EngineError, Stopwatch};
 use model::limits;
 use rules::settle::Mode;
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use store::{Store, StoreError};
-use tokio::sync::watch;
 
 /// Wait after a failed commit before looking again, doubled for each further failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(250);
@@ -36,7 +33,7 @@ impl Decider {
         store: Box<dyn Store>,
         config: Config,
         inbox: Sender<Request>,
-        signs: (Arc<AtomicBool>, watch::Sender<u64>),
+        signs: Signs,
     ) -> Result<Decider, EngineError> {
         Ok(Decider {
             node: Node::new(store, config, inbox, signs)?,

@@ -6,7 +6,8 @@ use crate::request::{
     Attending, Created, Dispatch, GroupOperated, GroupOperation, Handed, Operated, Operation, Publication,
     Reply, ReportAnswer, Request, Sent, TickReport,
 };
-use crate::{Config, EngineError, Executions, Keyring};
+use crate::turn::Signs;
+use crate::{Config, EngineError, Executions, Keyring, Meters};
 use model::{
     Breaker, DispatchGroup, Fault, Name, NewStep, NotBegun, Report, SessionId, SessionOffer, StepId,
 };
@@ -32,6 +33,7 @@ pub struct Engine {
     keys: Keyring,
     /// Counts turns that told something of workflows.
     told: watch::Receiver<u64>,
+    meters: Meters,
     pub(crate) progress: Board,
 }
 
@@ -63,13 +65,16 @@ impl Engine {
         let executions = Executions::new(store.ledger());
         let keys = config.secrets.clone();
         let (tell, told) = watch::channel(0);
-        let mut decider = Decider::new(store, config, inbox.clone(), (healthy.clone(), tell))?;
+        let meters = Meters::default();
+        let signs = Signs { healthy: healthy.clone(), told: tell, meters: meters.clone() };
+        let mut decider = Decider::new(store, config, inbox.clone(), signs)?;
         let thread = std::thread::Builder::new()
             .name("stepfast-decider".into())
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        let engine = Engine { inbox, healthy, queues, executions, keys, told, progress: Board::default() };
+        let engine =
+            Engine { inbox, healthy, queues, executions, keys, told, meters, progress: Board::default() };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
@@ -90,6 +95,11 @@ impl Engine {
     /// Changes when something of workflows was told on this node and is durable. Only a hint: other nodes tell things too.
     pub fn told(&self) -> watch::Receiver<u64> {
         self.told.clone()
+    }
+
+    /// What it has counted since it started.
+    pub fn meters(&self) -> &Meters {
+        &self.meters
     }
 
     fn send(&self, request: Request) -> Result<()> {

@@ -9,6 +9,7 @@ mod executions;
 mod handle;
 mod ids;
 mod keys;
+mod meters;
 mod pace;
 mod pools;
 mod progress;
@@ -29,6 +30,7 @@ pub use executions::{Ask, Begin, Begun, ExecutionError, Executions, Forgotten, H
 pub use handle::{Engine, EngineThread, SessionHandle};
 pub use ids::Ids;
 pub use keys::{Secret, chance, has_admin};
+pub use meters::Meters;
 pub use pools::Removal;
 pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};

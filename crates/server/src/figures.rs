@@ -59,6 +59,15 @@ pub fn group(tallies: &[Tally], dispatch_group: &str) -> Figures {
     figures
 }
 
+/// Steps of a group by state.
+pub type States = Vec<(State, i64)>;
+
+pub fn states(tallies: &[Tally], dispatch_group: &str) -> States {
+    let mine = || tallies.iter().filter(|(key, _)| key.dispatch_group.as_str() == dispatch_group);
+    let count = |state: State| mine().filter(|(key, _)| key.state == state).map(|(_, n)| n).sum();
+    State::ALL.iter().map(|state| (*state, count(*state))).collect()
+}
+
 pub fn groups(
     tallies: &[Tally],
     groups: &[GroupStatus],

@@ -18,6 +18,7 @@ pub fn run() -> Result<()> {
     faketime()?;
     tools()?;
     chromium()?;
+    promtool()?;
     activemq()?;
     ministack()
 }
@@ -76,6 +77,11 @@ fn tools() -> Result<()> {
 fn chromium() -> Result<()> {
     let there = ["chromium", "chromium-browser"].into_iter().any(on_path);
     if there { Ok(()) } else { apt("Chromium (`chromium` or `chromium-browser`)", &["chromium"]) }
+}
+
+/// Metrics are tested with Prometheus's own tool.
+fn promtool() -> Result<()> {
+    if on_path("promtool") { Ok(()) } else { apt("promtool", &["prometheus"]) }
 }
 
 /// Transports are tested on a real broker.

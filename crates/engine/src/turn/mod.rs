@@ -31,4 +31,4 @@ mod ticks;
 mod timers;
 mod workflows;
 
-pub use node::{How, Node};
+pub use node::{How, Node, Signs, Stored};

@@ -16,7 +16,7 @@ use super::timers::Timers;
 use super::workflows::Workflows;
 use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
-use crate::{Config, EngineError, Ids, Stopwatch};
+use crate::{Config, EngineError, Ids, Meters, Stopwatch};
 use model::{BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp, limits};
 use rules::board::{Board, Changes};
 use rules::dispatcher::PIPELINE;
@@ -45,6 +45,32 @@ pub struct How {
 impl Default for How {
     fn default() -> Self {
         How { mode: Mode::FixedPoint, dispatch: Dispatch::Yes, only: None, reply: None }
+    }
+}
+
+/// What became of a commit.
+#[derive(Clone, Copy)]
+pub enum Stored {
+    Stored,
+    Refused,
+    Unknown,
+}
+
+impl Stored {
+    pub const ALL: &[Stored] = &[Stored::Stored, Stored::Refused, Stored::Unknown];
+    pub fn word(self) -> &'static str {
+        match self {
+            Stored::Stored => "stored",
+            Stored::Refused => "refused",
+            Stored::Unknown => "unknown",
+        }
+    }
+    fn of(outcome: &Result<()>) -> Stored {
+        match outcome {
+            Ok(()) => Stored::Stored,
+            Err(StoreError::Unknown(_)) => Stored::Unknown,
+            Err(_) => Stored::Refused,
+        }
     }
 }
 
@@ -84,6 +110,15 @@ pub struct Turn {
     pub wake: BTreeSet<Wake>,
     /// Messages that the queue outside has now.
     pub posted: Vec<(StepId, u32)>,
+}
+
+/// What others see of an engine while it works.
+#[derive(Clone)]
+pub struct Signs {
+    pub healthy: Arc<AtomicBool>,
+    /// Counts turns that told something of workflows.
+    pub told: watch::Sender<u64>,
+    pub meters: Meters,
 }
 
 pub struct Node {
@@ -127,6 +162,7 @@ pub struct Node {
     healthy: Arc<AtomicBool>,
     /// Counts turns that told something of workflows, for whoever listens.
     told: watch::Sender<u64>,
+    pub(super) meters: Meters,
     down: bool,
     /// The last turn was refused for what it would write.
     pub(super) unfit: bool,
@@ -145,7 +181,7 @@ impl Node {
         mut store: Box<dyn Store>,
         config: Config,
         inbox: Sender<Request>,
-        (healthy, told): (Arc<AtomicBool>, watch::Sender<u64>),
+        Signs { healthy, told, meters }: Signs,
     ) -> std::result::Result<Node, EngineError> {
         let ids = Ids::default();
         let now = store.now();
@@ -191,6 +227,7 @@ impl Node {
             inbox,
             healthy,
             told,
+            meters,
             down: false,
             unfit: false,
             closing: false,
@@ -222,6 +259,7 @@ impl Node {
             Wake::Everybody => true,
         };
         if for_me {
+            self.meters.woken();
             self.peers.wake();
         }
     }
@@ -381,7 +419,9 @@ impl Node {
         self.tell_away(turn)?;
         self.unfinished = settled.unfinished;
         self.again |= self.board.is_touched() || turn.hold;
-        self.record_tick(&laps, pick, watch.elapsed(), &capped, now);
+        let took = watch.elapsed();
+        self.meters.decided(took);
+        self.record_tick(&laps, pick, took, &capped, now);
         Ok(settled)
     }
 
@@ -409,9 +449,11 @@ impl Node {
         self.outstanding.push_back((number, steps, blocks));
         let (inbox, healthy) = (self.inbox.clone(), self.healthy.clone());
         let told = (!batch.workflow_events.is_empty()).then(|| self.told.clone());
+        let (meters, watch) = (self.meters.clone(), Stopwatch::start());
         self.store.commit(
             batch,
             Box::new(move |outcome| {
+                meters.stored(Stored::of(&outcome), watch.elapsed());
                 // Whoever is told that the store is away finds the engine saying so too.
                 if let Err(StoreError::Down(_) | StoreError::Unknown(_)) = outcome {
                     healthy.store(false, Ordering::Relaxed);

@@ -13,6 +13,7 @@ impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
     pub(super) fn compose(&mut self, mut turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
         let changes = self.board.take_changes();
+        turn.abroad.iter().chain([&changes]).for_each(|changes| self.meters.changed(changes, now));
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, std::mem::take(&mut turn.deliveries), now));

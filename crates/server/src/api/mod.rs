@@ -13,6 +13,7 @@ mod groups;
 mod health;
 mod keys;
 mod message_groups;
+mod metrics;
 mod nodes;
 mod operate;
 mod polls;
@@ -45,6 +46,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .at("/livez", [get(Access::Open, health::livez)])
         .at("/readyz", [get(Access::Open, health::readyz)])
+        .at("/metrics", [get(View, metrics::metrics)])
         .at("/api/dispatch/process", [post(Access::Token, dispatch::process)])
         .at("/v1/steps", [get(View, steps::list), post(Start, steps::create)])
         .at("/v1/steps/{id}", [get(View, steps::show)])

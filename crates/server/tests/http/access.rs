@@ -11,6 +11,7 @@ use stepfast_server::{self as server, Access, Route, Takes};
 const EXPECTED: &str = "
     GET  /livez                      open
     GET  /readyz                     open
+    GET  /metrics                    view
     POST /api/dispatch/process       token
     GET  /v1/steps                   view
     POST /v1/steps                   start

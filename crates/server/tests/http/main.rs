@@ -13,6 +13,7 @@ mod health;
 mod keys;
 mod list;
 mod message_groups;
+mod metrics;
 mod operate;
 mod page_in_a_real_browser;
 mod pages;

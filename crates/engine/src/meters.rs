@@ -1,0 +1,135 @@
+//! What an engine counts while it works, for whoever watches it from outside.
+//!
+//! Why    rows tell what is, and these tell how fast it moves. They are this process's own and begin at nothing when it starts.
+
+use crate::turn::Stored;
+use model::{State, Timestamp};
+use prometheus::core::Collector;
+use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts};
+use rules::board::Changes;
+use std::time::Duration;
+
+/// From a tenth of a millisecond to ten seconds.
+const TURN_SECONDS: [f64; 12] =
+    [0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 1.0, 10.0];
+/// From a millisecond to an hour.
+const WAIT_SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0, 60.0, 3600.0];
+
+#[derive(Clone, Debug)]
+pub struct Meters {
+    turn: Histogram,
+    commit: Histogram,
+    commits: IntCounterVec,
+    created: IntCounter,
+    started: IntCounter,
+    wait: Histogram,
+    ended: IntCounterVec,
+    failed: IntCounter,
+    lost: IntCounter,
+    woken: IntCounter,
+}
+
+impl Default for Meters {
+    fn default() -> Meters {
+        let outcomes = "Commits by outcome: stored, refused, or unknown when the connection broke.";
+        let meters = Meters {
+            turn: histogram(
+                "stepfast_turn_duration_seconds",
+                "Time to decide a turn, without its commit.",
+                &TURN_SECONDS,
+            ),
+            commit: histogram(
+                "stepfast_commit_duration_seconds",
+                "Time from a decided turn to its outcome in the database.",
+                &TURN_SECONDS,
+            ),
+            commits: counters("stepfast_commits_total", outcomes, "outcome"),
+            created: counter("stepfast_steps_created_total", "Steps made by this node."),
+            started: counter(
+                "stepfast_steps_started_total",
+                "Attempts that were given to a worker or a queue.",
+            ),
+            wait: histogram(
+                "stepfast_step_wait_seconds",
+                "Time from when a step could start until it was given to somebody.",
+                &WAIT_SECONDS,
+            ),
+            ended: counters("stepfast_steps_ended_total", "Steps that ended, by their last state.", "state"),
+            failed: counter("stepfast_attempts_failed_total", "Attempts that failed, whatever came after."),
+            lost: counter("stepfast_attempts_lost_total", "Attempts whose worker was lost."),
+            woken: counter("stepfast_wakeups_total", "Times that another node woke this one."),
+        };
+        // What has not happened yet is told as zero.
+        Stored::ALL.iter().for_each(|outcome| drop(meters.commits.with_label_values(&[outcome.word()])));
+        let ends = State::ALL.iter().filter(|state| state.is_terminal());
+        ends.for_each(|state| drop(meters.ended.with_label_values(&[state.word()])));
+        meters
+    }
+}
+
+impl Meters {
+    /// All of them, for a registry.
+    pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        let Meters { turn, commit, commits, created, started, wait, ended, failed, lost, woken } =
+            self.clone();
+        vec![
+            Box::new(turn),
+            Box::new(commit),
+            Box::new(commits),
+            Box::new(created),
+            Box::new(started),
+            Box::new(wait),
+            Box::new(ended),
+            Box::new(failed),
+            Box::new(lost),
+            Box::new(woken),
+        ]
+    }
+    pub(crate) fn decided(&self, took: Duration) {
+        self.turn.observe(took.as_secs_f64());
+    }
+    pub(crate) fn stored(&self, outcome: Stored, took: Duration) {
+        self.commit.observe(took.as_secs_f64());
+        self.commits.with_label_values(&[outcome.word()]).inc();
+    }
+    pub(crate) fn woken(&self) {
+        self.woken.inc();
+    }
+    /// What a turn did to steps.
+    pub(crate) fn changed(&self, changes: &Changes, now: Timestamp) {
+        let (mut created, mut started, mut failed, mut lost) = (0, 0, 0, 0);
+        for (step, change) in &changes.steps {
+            let Some(before) = &change.before else {
+                created += 1;
+                continue;
+            };
+            failed += u64::from(step.failed_attempts.saturating_sub(before.failed_attempts));
+            lost += u64::from(step.lost_attempts.saturating_sub(before.lost_attempts));
+            if step.attempt > before.attempt && step.is_held() {
+                started += 1;
+                let ready = before.wake_at.unwrap_or(before.created_at);
+                self.wait.observe(now.since(ready).as_secs_f64());
+            }
+            if step.state.is_terminal() && !before.state.is_terminal() {
+                self.ended.with_label_values(&[step.state.word()]).inc();
+            }
+        }
+        self.created.inc_by(created);
+        self.started.inc_by(started);
+        self.failed.inc_by(failed);
+        self.lost.inc_by(lost);
+    }
+}
+
+fn counter(name: &str, help: &str) -> IntCounter {
+    IntCounter::new(name, help).expect("a name of ours is sound")
+}
+
+fn counters(name: &str, help: &str, label: &str) -> IntCounterVec {
+    IntCounterVec::new(Opts::new(name, help), &[label]).expect("a name of ours is sound")
+}
+
+fn histogram(name: &str, help: &str, buckets: &[f64]) -> Histogram {
+    let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+    Histogram::with_opts(opts).expect("a name of ours is sound")
+}

@@ -1,0 +1,123 @@
+//! What Prometheus reads: what this engine counted, and what the rows of all nodes say now.
+//!
+//! Why    gauges are read when somebody asks, from tallies and indexes of what is live; nothing is counted over history.
+
+use crate::figures::{self, States};
+use model::{PoolUse, Timestamp};
+use prometheus::core::Collector;
+use prometheus::{IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use store::{Browse, Result, StoreError};
+
+/// What the database says at one moment.
+pub struct Now {
+    groups: Vec<(String, States, bool)>,
+    pools: Vec<PoolUse>,
+    sessions: usize,
+    places: usize,
+    in_flight: i64,
+    oldest_pending: i64,
+    alerts: Vec<(String, i64)>,
+    workflows: Vec<(String, &'static str, i64)>,
+}
+
+/// Series of one metric; definitions and pools are named by people.
+const SERIES_MAX: usize = 1_000;
+
+impl Now {
+    pub fn read(browse: &Browse, now: Timestamp) -> Result<Now> {
+        let (totals, everywhere, sessions) = (browse.totals()?, browse.breaker()?, browse.sessions()?);
+        let group = |status: model::GroupStatus| {
+            let off = everywhere.is_off(now) || status.breaker.is_off(now);
+            let name = status.dispatch_group.to_string();
+            (name.clone(), figures::states(&totals.tallies, &name), off)
+        };
+        let mut alerts: Vec<(String, i64)> = Vec::new();
+        for (_, alert) in browse.alerts()? {
+            match alerts.iter_mut().find(|(severity, _)| severity == alert.severity) {
+                Some((_, n)) => *n += 1,
+                None => alerts.push((alert.severity.to_string(), 1)),
+            }
+        }
+        let counts = browse.workflow_counts()?.into_iter().take(SERIES_MAX);
+        Ok(Now {
+            groups: browse.groups()?.into_iter().map(group).collect(),
+            pools: browse.pools()?.into_iter().take(SERIES_MAX).collect(),
+            sessions: sessions.len(),
+            places: sessions.iter().map(|row| row.offer.capacity).sum(),
+            in_flight: browse.in_flight(None)?,
+            oldest_pending: totals.oldest_pending.map_or(0, |at| now.since(at).as_secs().cast_signed()),
+            alerts,
+            workflows: counts.map(|(key, state, n)| (key, state.word(), n.cast_signed())).collect(),
+        })
+    }
+}
+
+/// The whole text.
+pub fn text(meters: &engine::Meters, now: &Now, version: &str) -> Result<String> {
+    let registry = Registry::new();
+    let told = || -> prometheus::Result<String> {
+        for one in meters.collectors().into_iter().chain(gauges(now, version)?) {
+            registry.register(one)?;
+        }
+        TextEncoder::new().encode_to_string(&registry.gather())
+    };
+    told().map_err(|problem| StoreError::Down(format!("the metrics cannot be told: {problem}")))
+}
+
+fn gauges(now: &Now, version: &str) -> prometheus::Result<Vec<Box<dyn Collector>>> {
+    let steps = many(
+        "stepfast_steps",
+        "Steps on record, by dispatch group and state.",
+        &["dispatch_group", "state"],
+    )?;
+    let breaker = many("stepfast_dispatch_off", "1 where dispatch is switched off.", &["dispatch_group"])?;
+    for (group, states, off) in &now.groups {
+        for (state, n) in states {
+            steps.with_label_values(&[group, state.word()]).set(*n);
+        }
+        breaker.with_label_values(&[group]).set(i64::from(*off));
+    }
+    let used = many("stepfast_pool_used", "Steps of a pool that a worker has.", &["pool"])?;
+    let limit = many("stepfast_pool_concurrency", "How many it may have, where it is limited.", &["pool"])?;
+    for PoolUse { pool, used: n, .. } in &now.pools {
+        used.with_label_values(&[&*pool.name]).set(i64::try_from(*n).unwrap_or(i64::MAX));
+        pool.concurrency
+            .into_iter()
+            .for_each(|most| limit.with_label_values(&[&*pool.name]).set(most.into()));
+    }
+    let alerts = many("stepfast_alerts_open", "Open alerts by severity.", &["severity"])?;
+    now.alerts.iter().for_each(|(severity, n)| alerts.with_label_values(&[severity]).set(*n));
+    let workflows =
+        many("stepfast_workflows_open", "Workflows that are not over for good.", &["definition", "state"])?;
+    now.workflows.iter().for_each(|(key, state, n)| workflows.with_label_values(&[key, *state]).set(*n));
+    let build = many("stepfast_build_info", "The version that runs; always 1.", &["version"])?;
+    build.with_label_values(&[version]).set(1);
+    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    Ok(vec![
+        Box::new(steps),
+        Box::new(breaker),
+        Box::new(used),
+        Box::new(limit),
+        Box::new(alerts),
+        Box::new(workflows),
+        Box::new(build),
+        one("stepfast_sessions", "Sessions of workers that are open.", count(now.sessions))?,
+        one("stepfast_session_places", "Jobs they may run at once.", count(now.places))?,
+        one("stepfast_steps_in_flight", "Steps that somebody holds now.", now.in_flight)?,
+        one(
+            "stepfast_oldest_pending_seconds",
+            "How long the oldest step that could start has waited.",
+            now.oldest_pending,
+        )?,
+    ])
+}
+
+fn many(name: &str, help: &str, labels: &[&str]) -> prometheus::Result<IntGaugeVec> {
+    IntGaugeVec::new(Opts::new(name, help), labels)
+}
+
+fn one(name: &str, help: &str, n: i64) -> prometheus::Result<Box<dyn Collector>> {
+    let gauge = IntGauge::new(name, help)?;
+    gauge.set(n);
+    Ok(Box::new(gauge))
+}

@@ -1,0 +1,75 @@
+//! Figures for Prometheus: what is told is told as its own tool wants it, and every name is in the document.
+
+use crate::place::Place;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const DOCUMENT: &str = include_str!("../../../../docs/operations/metrics.md");
+
+async fn told(place: &Place) -> String {
+    let answer = place.get("/metrics").await;
+    answer.text().to_owned()
+}
+
+fn value(told: &str, series: &str) -> f64 {
+    let line = told.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{series} is not in\n{told}")).parse().expect("a number")
+}
+
+#[tokio::test]
+async fn what_a_node_did_and_what_is_waiting_is_told() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let steps = r#"[{"action": "noop"}, {"action": "fail", "max_attempts": 1}, {"action": "nobody"}]"#;
+    let made = place.create(steps).await;
+    place.until_state(&made[0], "completed").await;
+    place.until_state(&made[1], "failed").await;
+    let told = told(&place).await;
+    assert_eq!(value(&told, "stepfast_steps_created_total"), 3.0);
+    assert_eq!(value(&told, "stepfast_steps_started_total"), 2.0);
+    assert_eq!(value(&told, "stepfast_steps_ended_total{state=\"completed\"}"), 1.0);
+    assert_eq!(value(&told, "stepfast_steps_ended_total{state=\"failed\"}"), 1.0);
+    assert_eq!(value(&told, "stepfast_attempts_failed_total"), 1.0);
+    assert_eq!(value(&told, "stepfast_step_wait_seconds_count"), 2.0);
+    assert!(value(&told, "stepfast_commits_total{outcome=\"stored\"}") >= 2.0);
+    assert_eq!(value(&told, "stepfast_sessions"), 1.0);
+    let pending: f64 = told
+        .lines()
+        .filter(|line| line.starts_with("stepfast_steps{") && line.contains("state=\"pending\""))
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum();
+    assert_eq!(pending, 1.0, "{told}");
+}
+
+#[tokio::test]
+async fn promtool_finds_nothing_to_say() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let told = told(&place).await;
+    let mut check = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool is there; `cargo xtask test` installs it");
+    check.stdin.take().expect("a pipe").write_all(told.as_bytes()).expect("it reads");
+    let out = check.wait_with_output().expect("it ends");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+#[tokio::test]
+async fn every_metric_is_in_the_document_and_none_else() {
+    let place = Place::open();
+    let told = told(&place).await;
+    let names: BTreeSet<&str> =
+        told.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let documented: BTreeSet<&str> =
+        DOCUMENT.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next()).collect();
+    let documented_always: BTreeSet<&str> = documented.difference(&ONLY_WITH_ROWS.into()).copied().collect();
+    assert_eq!(names, documented_always);
+}
+
+/// These have no series while there is nothing of their kind.
+const ONLY_WITH_ROWS: [&str; 4] =
+    ["stepfast_alerts_open", "stepfast_pool_concurrency", "stepfast_pool_used", "stepfast_workflows_open"];
