@@ -79,6 +79,17 @@ const EXPECTED: &str = "
     GET  /v1/keys                    administer
     POST /v1/keys                    administer
     POST /v1/keys/{id}/revoke        administer
+    GET  /v1/progress                view
+    GET  /v1/workflows/{id}/progress view
+    GET  /v1/steps/{id}/progress     view
+    GET  /v1/flows                   view
+    POST /v1/flows                   track
+    GET  /v1/flows/{id}              view
+    GET  /v1/flows/{id}/progress     view
+    POST /v1/flows/{id}/steps/{step}/{verb} track
+    POST /v1/flows/{id}/state        track
+    POST /v1/flows/{id}/finish       track
+    POST /v1/flows/{id}/{verb}       operate
     GET  /                           view
     GET  /step-dispatcher            view
     GET  /step-dispatcher/api        view
@@ -94,6 +105,9 @@ const EXPECTED: &str = "
     GET  /sign-in                    open
     POST /sign-in                    open
     POST /sign-out                   view
+    GET  /progress                   view
+    GET  /flows                      view
+    GET  /flows/{id}                 view
     GET  /assets/graph.css           open
     GET  /assets/{name}              open";
 
