@@ -10,6 +10,11 @@ mod readme {}
 #[doc = include_str!("../../../docs/workflows.md")]
 mod workflows_guide {}
 
+/// And so is that in the guide to flows.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/flows.md")]
+mod flows_guide {}
+
 pub use definition::{Diagnostic, builder, read as read_definition};
 pub use engine::{
     Applied, Ask, Begin, Begun, Config, Created, Engine, EngineError, EngineThread, ExecutionError,

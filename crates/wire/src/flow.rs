@@ -45,7 +45,7 @@ pub struct FlowBody {
 
 /// A step, by its name alone or with whether the flow is whole without it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields, expecting = "a step is a name, or {\"name\": …, \"optional\": true}")]
 pub enum FlowStepBody {
     Name(String),
     Said {

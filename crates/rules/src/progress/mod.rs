@@ -126,7 +126,7 @@ pub struct Account {
     /// Parts that are concluded, and those that count.
     pub done: usize,
     pub of: usize,
-    /// The part that it is at: what runs, else what failed, else what is next.
+    /// The part that it is at: what failed if it failed, else what runs, else what is next.
     pub current: Option<usize>,
     /// When something happened last.
     pub since: Option<Timestamp>,
@@ -147,7 +147,7 @@ pub fn account(parts: &[Part], course: Course, said: Option<&str>) -> Account {
     let state = state(parts, course);
     let counting = parts.iter().filter(|part| part.counts());
     let (done, of) = (counting.clone().filter(|part| part.is_concluded()).count(), counting.count());
-    let current = current(parts).filter(|_| course != Course::Completed);
+    let current = current(parts, state).filter(|_| course != Course::Completed);
     let mut account = Account {
         state,
         percent: percent(parts, course),
@@ -185,11 +185,13 @@ fn percent(parts: &[Part], course: Course) -> f64 {
     ((share * 10_000.0).round() / 100.0).clamp(0.0, 99.0)
 }
 
-fn current(parts: &[Part]) -> Option<usize> {
-    let first = |standing| parts.iter().position(|part| part.standing == standing && part.counts());
-    first(PartStanding::Running)
-        .or_else(|| first(PartStanding::Failed))
-        .or_else(|| first(PartStanding::Pending))
+fn current(parts: &[Part], state: ProgressState) -> Option<usize> {
+    let first = |standing| {
+        let is_it = |part: &Part| part.standing == standing && !part.optional;
+        parts.iter().position(is_it)
+    };
+    let broke = first(PartStanding::Failed).filter(|_| state == ProgressState::Failed);
+    broke.or_else(|| first(PartStanding::Running)).or_else(|| first(PartStanding::Pending))
 }
 
 #[cfg(test)]

@@ -58,9 +58,9 @@ fn the_story_of_the_payment() {
         "failed 66.67 % It could not go on at bonus calculation; 2 of 3 steps are done.",
     );
     check(
-        "paid completed, bonus running \"Payment received, processing bonuses\"",
+        "paid completed, bonus running \"Payment received; processing bonuses\"",
         GoingOn,
-        "running 50 % Payment received, processing bonuses",
+        "running 50 % Payment received; processing bonuses",
     );
 }
 
@@ -82,7 +82,7 @@ fn what_is_not_over_never_reads_as_whole() {
 #[test]
 fn where_something_failed_the_word_is_failed() {
     check("a completed, b failed", GoingOn, "failed 50 % It could not go on at b; 1 of 2 steps is done.");
-    check("a failed, b running", GoingOn, "failed 0 % It could not go on at b; nothing is done yet.");
+    check("a failed, b running", GoingOn, "failed 0 % It could not go on at a; nothing is done yet.");
     check("a completed", Failed, "failed 99 % It could not go on; its one step is done.");
     let failed_at_once = account(&read("a failed, b pending"), GoingOn, None);
     assert!(failed_at_once.is_half_done(), "what failed is looked at, however little is done");
@@ -93,7 +93,7 @@ fn optional_parts_count_once_they_are_over() {
     check("a completed, b pending, ?c pending", GoingOn, "running 50 % 1 of 2 steps is done; next: b.");
     check("a completed, b pending, ?c completed", GoingOn, "running 66.67 % 2 of 3 steps are done; next: b.");
     check("a completed, b pending, ?c failed", GoingOn, "running 66.67 % 2 of 3 steps are done; next: b.");
-    check("?c pending", GoingOn, "pending 0 % Nothing is done yet.");
+    check("?c pending", GoingOn, "pending 0 % It has begun.");
 }
 
 #[test]

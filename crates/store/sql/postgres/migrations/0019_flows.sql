@@ -33,7 +33,9 @@ create index flows_half_done on flows (id) where state = 'failed' or state = 'ru
 create index flows_due on flows (timeout_at, id) where state = 'pending' or state = 'running' or state = 'failed';
 create index flows_quiet on flows (updated_at, id) where state = 'pending' or state = 'running' or state = 'failed';
 -- As people look for them, and as they are forgotten.
+create index flows_type on flows (type, id);
 create index flows_entity on flows (entity_type, entity_id, id);
+create index flows_user on flows (user_id, id) where user_id is not null;
 create index flows_finished on flows (finished_at, id) where finished_at is not null;
 
 create table flow_steps (
