@@ -238,3 +238,63 @@ fn every_word_in_every_state_leaves_a_sound_flow() {
         }
     }
 }
+
+/// A flow in a state in which it can be, with two steps that it needs and one that it does not.
+fn scene(state: FlowState) -> String {
+    let steps = match state {
+        FlowState::Pending => "a pending, b pending, ?m pending",
+        FlowState::Running | FlowState::Cancelled | FlowState::Superseded => {
+            "a completed, b pending, ?m pending"
+        }
+        FlowState::Failed => "a completed, b failed, ?m pending",
+        FlowState::Completed => "a completed, b completed, ?m skipped",
+    };
+    format!("{state} | {steps}")
+}
+
+/// Where it is after this was said, `·` where that is refused and `=` where nothing changes.
+fn cell(state: FlowState, says: &str) -> String {
+    let (flow, steps) = read(&scene(state));
+    let decided = match says.split_once(' ') {
+        Some(("update", to)) => update(&flow, &steps, Some(to.parse().unwrap()), None, NOW),
+        Some(("finish", to)) => finish(&flow, &steps, to.parse().unwrap(), None, NOW),
+        Some((verb, name)) => {
+            let to = ["complete", "fail", "skip"].iter().position(|known| *known == verb).unwrap();
+            mark(&flow, &steps, (name, FlowStepState::ALL[to + 1]), Some("said"), NOW)
+        }
+        None => asked(&flow, Wish::Cancel, None, NOW),
+    };
+    match decided {
+        Err(_) => "·".into(),
+        Ok(None) => "=".into(),
+        Ok(Some(next)) => next.flow.state.to_string(),
+    }
+}
+
+#[test]
+fn the_whole_matrix_is_the_one_in_the_document() {
+    let says = [
+        "complete a",
+        "complete b",
+        "fail a",
+        "fail b",
+        "skip b",
+        "complete m",
+        "fail m",
+        "skip m",
+        "update pending",
+        "update running",
+        "finish completed",
+        "finish failed",
+        "finish cancelled",
+        "cancel",
+    ];
+    let states: Vec<&str> = FlowState::ALL.iter().map(|state| state.word()).collect();
+    let mut table = format!("| said | {} |\n|---|{}\n", states.join(" | "), "---|".repeat(states.len()));
+    for said in says {
+        let cells: Vec<String> = FlowState::ALL.iter().map(|state| cell(*state, said)).collect();
+        table += &format!("| {said} | {} |\n", cells.join(" | "));
+    }
+    let document = include_str!("../../../../docs/machines/flow.md");
+    assert!(document.contains(&table), "the document says otherwise; the rule says\n{table}");
+}

@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use engine::{FlowError, FlowNow, FlowRefusal, FlowWish, Saying, flow_action};
-use model::{FlowId, FlowState, FlowStepState, NewStep};
+use model::{FlowAction, FlowId, FlowState, FlowStepState, NewStep};
 use serde::Deserialize;
 use std::sync::Arc;
 use store::flows::{FlowFilter, FlowShown};
@@ -24,9 +24,18 @@ pub async fn start(
 ) -> Result<(StatusCode, Json<FlowNowView>), ApiError> {
     let by = caller.signed(body.by.take())?;
     let start = convert::start_flow(body, by).map_err(|fault| ApiError::Invalid(vec![fault]))?;
+    // What it declares is made into steps later, by whoever asks; a key with a scope declares none for other queues.
+    let declared = [&start.retry, &start.cancel].into_iter().flatten();
+    let steps: Vec<NewStep> = declared.map(queued).collect();
+    caller.covers_steps(&steps, app.site.engine.queues())?;
     let now = app.site.engine.flows().start(start).await?;
     let status = if now.changed { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(convert::flow_now_view(&now, None))))
+}
+
+/// As far as a scope asks for it.
+fn queued(action: &FlowAction) -> NewStep {
+    NewStep { queue: action.queue.clone(), ..NewStep::default() }
 }
 
 /// The parameters of a list, as written.
@@ -177,8 +186,7 @@ async fn possible(app: &App, caller: &Caller, flow: FlowId, wish: FlowWish) -> R
     let shown = app.read(move |browse| browse.flow(flow)).await?.ok_or_else(|| missing(flow))?;
     let refused = |why| ApiError::Flow(FlowError::Refused { flow, why });
     if let Some(action) = flow_action(&shown.flow, wish).map_err(refused)? {
-        let step = NewStep { queue: action.queue.clone(), ..NewStep::default() };
-        caller.covers_steps(&[step], app.site.engine.queues())?;
+        caller.covers_steps(&[queued(action)], app.site.engine.queues())?;
     }
     Ok(shown)
 }

@@ -10,7 +10,7 @@ expected_within: 1h
 steps:
   - { key: debited, action: echo, arguments: {} }
   - { key: notified, action: echo, arguments: {}, when: input.notify }
-  - { key: shares, action: echo, each: { over: input.shares }, arguments: {} }
+  - { key: shares, action: echo, each: input.shares, arguments: {} }
   - { key: credited, action: bank, arguments: \"${input.bank}\", status_message: \"Payment received, processing bonuses\" }
   - { key: mailed, action: echo, arguments: {} }
 ";
