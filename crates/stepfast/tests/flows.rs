@@ -83,13 +83,13 @@ fn with_a_server() {
     let server = home.serve(&[]);
     a_flow_from_its_start_to_its_end(&home);
     let retry = r#"{"action": "echo", "arguments": {"n": 1}}"#;
-    let id = start(&home, &["--key", "7", "--steps", "a", "--retry", retry]);
+    let id = start(&home, &["--flow-key", "7", "--steps", "a", "--retry", retry]);
     let asked = one(home.json(&["flows", "retry", &id, "--why", "again", "--json"]));
     let step = asked["step_id"].as_str().unwrap().to_string();
     until("the retry ran", || one(home.json(&["steps", "show", &step, "--json"]))["state"] == "completed");
     let far = home.ok(&["progress", &id, "--server", &server.url]);
     assert!(far.contains("flow payment_processing") && far.contains("pending    a"), "{far}");
-    home.ok(&["flows", "list", "--server", &server.url, "--key", "7"]);
+    home.ok(&["flows", "list", "--server", &server.url, "--flow-key", "7"]);
     home.fails(3, &["progress", "00000000-0000-0000-0000-000000000001", "--server", &server.url]);
     server.stop();
     home.ok(&["check"]);
@@ -102,7 +102,7 @@ fn what_cannot_be_typed_is_refused() {
     assert!(home.fails(3, &start).contains("key: it is not said which one"));
     let odd = [&start[..], &["--entity", "payment"]].concat();
     assert!(home.fails(3, &odd).contains("write TYPE:ID"));
-    let retry = [&start[..], &["--key", "1", "--retry", "echo"]].concat();
+    let retry = [&start[..], &["--flow-key", "1", "--retry", "echo"]].concat();
     assert!(home.fails(3, &retry).contains("--retry"));
     assert!(home.fails(3, &["flows", "show", "seven"]).contains("is not the id of a flow"));
     assert!(home.fails(3, &["flows", "list", "--state", "perhaps"]).contains("--state"));

@@ -47,8 +47,8 @@ pub enum Flows {
 pub struct ListFlows {
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    #[arg(long)]
-    pub key: Option<String>,
+    #[arg(long, value_name = "KEY")]
+    pub flow_key: Option<String>,
     /// What it is about, as payment:123
     #[arg(long, value_name = "TYPE:ID")]
     pub entity: Option<String>,
@@ -72,8 +72,8 @@ pub struct StartFlow {
     #[arg(value_name = "TYPE")]
     pub kind: String,
     /// Which of its kind, where the entity does not say enough
-    #[arg(long, default_value = "", hide_default_value = true)]
-    pub key: String,
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "KEY")]
+    pub flow_key: String,
     /// What it is about, as payment:123
     #[arg(long, value_name = "TYPE:ID")]
     pub entity: Option<String>,

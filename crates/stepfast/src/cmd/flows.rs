@@ -95,7 +95,7 @@ fn body(args: StartFlow) -> Result<FlowBody> {
     };
     Ok(FlowBody {
         kind: args.kind,
-        key: args.key,
+        key: args.flow_key,
         entity_type,
         entity_id,
         user: args.user,
@@ -119,7 +119,7 @@ async fn list(settings: &Settings, common: &Common, args: ListFlows) -> Result<E
     let (entity_type, entity_id) = entity(args.entity.as_deref())?;
     let filter = FlowFilter {
         kind: args.kind,
-        key: args.key,
+        key: args.flow_key,
         entity_type: Some(entity_type).filter(|text| !text.is_empty()),
         entity_id: Some(entity_id).filter(|text| !text.is_empty()),
         user: args.user,
