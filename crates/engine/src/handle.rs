@@ -7,7 +7,7 @@ use crate::request::{
     Reply, ReportAnswer, Request, Sent, TickReport,
 };
 use crate::turn::Signs;
-use crate::{Config, EngineError, Executions, Keyring, Meters};
+use crate::{Config, EngineError, Executions, Flows, Keyring, Meters};
 use model::{
     Breaker, DispatchGroup, Fault, Name, NewStep, NotBegun, Report, SessionId, SessionOffer, StepId,
 };
@@ -30,6 +30,7 @@ pub struct Engine {
     healthy: Arc<AtomicBool>,
     queues: Arc<[Name]>,
     executions: Executions,
+    flows: Flows,
     keys: Keyring,
     /// Counts turns that told something of workflows.
     told: watch::Receiver<u64>,
@@ -63,6 +64,7 @@ impl Engine {
         let healthy = Arc::new(AtomicBool::new(true));
         let queues = config.known_queues().into();
         let executions = Executions::new(store.ledger());
+        let flows = Flows::new(store.ledger());
         let keys = config.secrets.clone();
         let (tell, told) = watch::channel(0);
         let meters = Meters::default();
@@ -73,8 +75,8 @@ impl Engine {
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        let engine =
-            Engine { inbox, healthy, queues, executions, keys, told, meters, progress: Board::default() };
+        let progress = Board::default();
+        let engine = Engine { inbox, healthy, queues, executions, flows, keys, told, meters, progress };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
@@ -86,6 +88,11 @@ impl Engine {
     /// What is to be done once, however often it is asked for.
     pub fn executions(&self) -> &Executions {
         &self.executions
+    }
+
+    /// What runs elsewhere and is tracked here.
+    pub fn flows(&self) -> &Flows {
+        &self.flows
     }
 
     pub(crate) fn keys(&self) -> &Keyring {

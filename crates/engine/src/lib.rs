@@ -6,6 +6,7 @@ mod decider;
 mod definitions;
 mod error;
 mod executions;
+mod flows;
 mod handle;
 mod ids;
 mod keys;
@@ -27,6 +28,7 @@ pub use config::Config;
 pub use definitions::Applied;
 pub use error::EngineError;
 pub use executions::{Ask, Begin, Begun, ExecutionError, Executions, Forgotten, Held, Once, OnceError};
+pub use flows::{FLOW_RELATABLE, FlowAsked, FlowError, Flows, Saying, StartFlow};
 pub use handle::{Engine, EngineThread, SessionHandle};
 pub use ids::Ids;
 pub use keys::{Secret, chance, has_admin};
@@ -40,12 +42,16 @@ pub use request::{
     WorkflowOperated, WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;
+pub use rules::flow::{FlowRefusal, Wish as FlowWish, action_for as flow_action};
 pub use rules::idempotency::Refusal;
 pub use rules::operator::Verb;
 pub use rules::pool::next_start as next_pool_start;
+/// How far something is.
+pub use rules::progress as account;
 pub use rules::why::Why;
 pub use seal::{Keyring, SealError, SealKey};
 pub use stopwatch::Stopwatch;
+pub use store::flows::FlowNow;
 pub use store::{Clock, StoreError, SystemClock};
 pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};
 pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};

@@ -72,6 +72,10 @@ id!(
     SubscriptionId
 );
 id!(
+    /// A flow that runs elsewhere and is tracked here.
+    FlowId
+);
+id!(
     /// One running engine, random per boot, never the host's name.
     NodeId
 );

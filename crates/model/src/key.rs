@@ -17,6 +17,8 @@ words!(
         Operate = "operate",
         /// What a worker does: claim, heartbeat, report.
         Work = "work",
+        /// Put on record how far work is that runs elsewhere.
+        Track = "track",
         /// Keys, retention, and whatever else is about the place itself.
         Administer = "administer",
     }
@@ -36,8 +38,8 @@ impl Role {
     pub fn may(self, right: Right) -> bool {
         match self {
             Role::Viewer => right == Right::View,
-            Role::Operator => matches!(right, Right::View | Right::Start | Right::Operate),
-            Role::Worker => right == Right::Work,
+            Role::Operator => matches!(right, Right::View | Right::Start | Right::Operate | Right::Track),
+            Role::Worker => matches!(right, Right::Work | Right::Track),
             Role::Admin => true,
         }
     }
@@ -99,9 +101,9 @@ mod tests {
             table,
             [
                 "viewer: view",
-                "operator: view start operate",
-                "worker: work",
-                "admin: view start operate work administer"
+                "operator: view start operate track",
+                "worker: work track",
+                "admin: view start operate work track administer"
             ]
         );
     }

@@ -5,6 +5,7 @@ pub mod definition;
 mod delivery;
 mod effect;
 mod execution;
+mod flow;
 mod group;
 mod id;
 mod key;
@@ -32,8 +33,14 @@ pub use execution::{
     Execution, ExecutionAsk, ExecutionEvent, ExecutionMoment, ExecutionName, ExecutionState, InputHash,
     Standing, name_faults,
 };
+pub use flow::{
+    Flow, FlowAction, FlowAgain, FlowAsk, FlowEvent, FlowMoment, FlowName, FlowState, FlowStep,
+    FlowStepState, NewFlowStep, message_fault, name_faults as flow_name_faults, text_fault,
+};
 pub use group::{Breaker, DEFAULT_GROUPS, DispatchGroup, GroupStatus};
-pub use id::{BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, WorkflowId};
+pub use id::{
+    BlockId, FlowId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, WorkflowId,
+};
 pub use key::{Key, NewKey, Right, Role};
 pub use message_group::{
     DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,

@@ -183,10 +183,29 @@ pub const EXECUTION_KEEP_MAX: Duration = Duration::from_secs(3_660 * 24 * 3600);
 pub const EXECUTIONS_PER_COMMIT: usize = 256;
 /// Executions forgotten in one commit.
 pub const EXECUTIONS_FORGOTTEN_PAGE: usize = 1_000;
+/// Steps of one tracked flow, also those that were not declared.
+pub const FLOW_STEPS_MAX: usize = 200;
+/// Bytes of what is said about a flow or a step of it, and of the arguments of an action for it.
+pub const FLOW_MESSAGE_BYTES_MAX: usize = 4 << 10;
+pub const FLOW_ARGUMENTS_BYTES_MAX: usize = 64 << 10;
+/// How long a flow may take before somebody should look, unless it says otherwise, and the least it may say.
+pub const FLOW_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30 * 60);
+pub const FLOW_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+/// Lines of the history of one flow that are kept, counted from the last.
+pub const FLOW_EVENTS_KEPT: u64 = 1_000;
+/// Steps that an account of progress lists; the rest is counted.
+pub const PROGRESS_STEPS_MAX: usize = 1_000;
+/// Rows of one page of what is half done, and candidates that are looked at for it.
+pub const HALF_DONE_PAGE_MAX: usize = 200;
+pub const HALF_DONE_LOOKED_AT: usize = 1_000;
 
 const _: () = assert!(PAUSE_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(REMINDERS_DEFAULT <= REMINDERS_MAX);
 const _: () = assert!((EARLY_TRIGGERS_MAX as u64) < TRIGGERS_KEPT, "what waits is not forgotten");
+const _: () = assert!(FLOW_STEPS_MAX <= PROGRESS_STEPS_MAX, "every step of a flow is listed");
+const _: () = assert!(FLOW_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
+const _: () = assert!(FLOW_ARGUMENTS_BYTES_MAX <= PAYLOAD_BYTES_MAX, "an action for a flow is a step");
+const _: () = assert!(HALF_DONE_PAGE_MAX <= HALF_DONE_LOOKED_AT);
 const _: () = assert!(SUBSCRIPTIONS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(ITEMS_PAGE <= STEPS_PER_CREATE_MAX && ITEMS_PAGE <= CACHED_STEPS_MAX);

@@ -2,15 +2,21 @@
 
 mod course;
 mod definitions;
+mod flows;
+mod half_done;
 mod pauses;
 mod polls;
+mod progress;
 mod subscriptions;
 mod workflows;
 
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
+pub use flows::{flow, flows};
+pub use half_done::half_done;
 pub use pauses::{pauses, triggers};
 pub use polls::{polls, read_poll_cursor};
+pub use progress::{flow_account, flow_progress, step_progress, workflow_progress};
 pub use subscriptions::subscriptions;
 pub use workflows::{workflow, workflows};
 

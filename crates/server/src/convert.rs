@@ -1,5 +1,6 @@
 //! From the engine's types to those of the API.
 
+mod flow;
 mod key;
 mod message_group;
 mod pause;
@@ -10,6 +11,7 @@ mod subscription;
 pub mod worker;
 mod workflow;
 
+pub use flow::{flow_now_view, flow_show, flow_view, start_flow};
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pause::{pause_view, trigger_payload_view, triggered_view};
@@ -347,8 +349,8 @@ pub fn audit_view((at, entry): &(Timestamp, AuditEntry)) -> wire::AuditView {
 }
 
 pub fn retained_view(retained: &Retained) -> wire::RetainedView {
-    let Retained { trees, steps, blocks, ticks, workflows, more } = *retained;
-    wire::RetainedView { trees, steps, blocks, ticks, workflows, more }
+    let Retained { trees, steps, blocks, ticks, workflows, flows, more } = *retained;
+    wire::RetainedView { trees, steps, blocks, ticks, workflows, flows, more }
 }
 
 pub fn fault(fault: &Fault) -> wire::Fault {

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use definition::Diagnostic;
-use engine::{EngineError, ExecutionError, Refusal};
+use engine::{EngineError, ExecutionError, FlowError, FlowRefusal, Refusal};
 use model::Fault;
 use store::StoreError;
 use thiserror::Error;
@@ -66,7 +66,21 @@ pub enum ApiError {
     #[error(transparent)]
     Execution(#[from] ExecutionError),
     #[error(transparent)]
+    Flow(FlowError),
+    #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<FlowError> for ApiError {
+    /// What is not about flows is told as everywhere.
+    fn from(problem: FlowError) -> ApiError {
+        match problem {
+            FlowError::Invalid(faults) => ApiError::Invalid(faults),
+            FlowError::Engine(problem) => ApiError::Engine(problem),
+            FlowError::Unavailable(problem) => ApiError::Store(problem),
+            refused @ FlowError::Refused { .. } => ApiError::Flow(refused),
+        }
+    }
 }
 
 impl ApiError {
@@ -131,6 +145,13 @@ impl ApiError {
                 | EngineError::Undone,
             ) => (StatusCode::CONFLICT, "refused", "Refused"),
             ApiError::Execution(problem) => execution_class(problem),
+            ApiError::Flow(FlowError::Refused { why: FlowRefusal::NotThere, .. }) => {
+                (StatusCode::NOT_FOUND, "not_found", "Not found")
+            }
+            ApiError::Flow(FlowError::Refused { why: FlowRefusal::UnknownStep { .. }, .. }) => {
+                (StatusCode::CONFLICT, "unknown_step", "The flow has no such step")
+            }
+            ApiError::Flow(_) => (StatusCode::CONFLICT, "refused", "Refused"),
             ApiError::Store(StoreError::Corrupt { .. })
             | ApiError::Engine(EngineError::Unavailable(StoreError::Corrupt { .. })) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")

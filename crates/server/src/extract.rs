@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use model::{KeyId, StepId, SubscriptionId, WorkflowId, limits};
+use model::{FlowId, KeyId, StepId, SubscriptionId, WorkflowId, limits};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -112,6 +112,23 @@ pub fn workflow_id(text: &str) -> Result<WorkflowId, ApiError> {
     let strange = || {
         format!("`{text}` is not the id of a workflow; they are UUIDs, and `GET /v1/workflows` lists them")
     };
+    text.parse().map_err(|_| ApiError::BadRequest(strange()))
+}
+
+/// The flow that the path names.
+pub struct ThisFlow(pub FlowId);
+
+impl<S: Send + Sync> FromRequestParts<S> for ThisFlow {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        flow_id(&named(parts, state).await?).map(ThisFlow)
+    }
+}
+
+pub fn flow_id(text: &str) -> Result<FlowId, ApiError> {
+    let strange =
+        || format!("`{text}` is not the id of a flow; they are UUIDs, and `GET /v1/flows` lists them");
     text.parse().map_err(|_| ApiError::BadRequest(strange()))
 }
 

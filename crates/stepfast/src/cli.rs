@@ -1,10 +1,12 @@
 //! What can be typed: the commands, their options and their help.
 
+mod flows;
 mod steps;
 mod subscriptions;
 mod upkeep;
 mod workflows;
 
+pub use flows::{AskFlow, Flows, ListFlows, MarkFlow, Progress, StartFlow};
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
@@ -135,6 +137,11 @@ pub enum Command {
     /// Who is told of what happens to workflows: webhooks, signed, by the kind of event
     #[command(subcommand)]
     Subscriptions(Subscriptions),
+    /// How far a workflow, a step or a flow is; without an id, what is half done
+    Progress(Progress),
+    /// Work that runs elsewhere, put on record as it goes
+    #[command(subcommand)]
+    Flows(Flows),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),

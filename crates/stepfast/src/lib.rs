@@ -10,22 +10,28 @@ mod readme {}
 #[doc = include_str!("../../../docs/workflows.md")]
 mod workflows_guide {}
 
+/// And so is that in the guide to flows.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/flows.md")]
+mod flows_guide {}
+
 pub use definition::{Diagnostic, builder, read as read_definition};
 pub use engine::{
     Applied, Ask, Begin, Begun, Config, Created, Engine, EngineError, EngineThread, ExecutionError,
-    Executions, Held, Once, OnceError, Operation, StartWorkflow, Started, WorkflowOperated,
-    WorkflowOperation, WorkflowVerb,
+    Executions, FlowError, FlowNow, FlowRefusal, Flows, Held, Once, OnceError, Operation, StartWorkflow,
+    Started, WorkflowOperated, WorkflowOperation, WorkflowVerb,
 };
 pub use model::definition::{Definition, Ending, FailurePolicy, Gather, RetryScope};
 pub use model::{
-    Delivery, DeliveryError, DeliveryStatus, DispatchMode, Fault, ForWorkflow, LookAt, NewStep, Outcome,
-    Priority, Progress, State, StepId, Success, Timestamp, WorkflowId, WorkflowState,
+    Delivery, DeliveryError, DeliveryStatus, DispatchMode, Fault, FlowId, FlowState, ForWorkflow, LookAt,
+    NewStep, Outcome, Priority, Progress, State, StepId, Success, Timestamp, WorkflowId, WorkflowState,
 };
 pub use store::sqlite;
 pub use worker::{
-    Context, ExecAllow, HttpAllow, Job, JobError, JobResult, Link, NoClient, Processor, Registry, Remote,
-    Runner, RunnerConfig, Signing, Trial, Tried, end, fail, fail_quietly, register_builtin, register_deliver,
-    register_exec, register_http, resolved, retry_after, signing_variable_part, skip, stop, throttle_for,
+    Context, ExecAllow, Flow, FlowStart, HttpAllow, Job, JobError, JobResult, Link, NoClient, Processor,
+    Registry, Remote, Runner, RunnerConfig, Signing, Trial, Tried, end, fail, fail_quietly, register_builtin,
+    register_deliver, register_exec, register_http, resolved, retry_after, signing_variable_part, skip, stop,
+    throttle_for,
 };
 
 mod local;

@@ -2,6 +2,8 @@
 //!
 //! Why    whoever has the database needs nobody to read it, also while no server runs. Whoever names a server may not have it.
 
+mod progress;
+
 use crate::cli::{Common, Polls};
 use crate::config::Settings;
 use crate::door::{client, send, under};

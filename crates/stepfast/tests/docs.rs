@@ -64,3 +64,42 @@ fn the_lines_of_the_guide_to_workflows_run_as_they_stand() {
         assert!(said.contains(part), "{part} in {said}\n{told}");
     }
 }
+
+/// The shell blocks of a document, against a server with workers.
+fn run(document: &str, curls: usize) -> String {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let script = shell_of(document);
+    assert_eq!(script.matches("curl ").count(), curls);
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", &script]).env("STEPFAST_URL", &server.url).current_dir(home.dir.path());
+    let ran = shell.output().unwrap();
+    let said = common::text(&ran.stdout);
+    assert!(ran.status.success(), "{said}\n{}", common::text(&ran.stderr));
+    home.ok(&["check"]);
+    server.stop();
+    said
+}
+
+#[test]
+fn the_lines_of_the_guide_to_flows_run_as_they_stand() {
+    let said = run(include_str!("../../../docs/flows.md"), 4);
+    for part in [
+        r#""sentence":"It could not go on at wallet credit; 1 of 2 steps is done.""#,
+        r#""event":"retry_asked""#,
+        r#""sentence":"We try again""#,
+        r#""state":"completed","previous_state":"running""#,
+        r#""sentence":"Everything is done.""#,
+        r#"{"flows":[{"id":"#,
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+#[test]
+fn the_lines_of_the_guide_to_progress_run_as_they_stand() {
+    let said = run(include_str!("../../../docs/progress.md"), 3);
+    for part in [r#""kind":"step""#, r#""percent":0.0"#, r#"{"half_done":[]}"#] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}

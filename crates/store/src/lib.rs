@@ -9,6 +9,7 @@ mod database;
 mod error;
 pub mod executions;
 mod explain;
+pub mod flows;
 pub mod keys;
 mod leases;
 mod look;
@@ -141,6 +142,8 @@ pub struct Retained {
     pub blocks: usize,
     pub ticks: usize,
     pub workflows: usize,
+    #[serde(default)]
+    pub flows: usize,
     /// Something may be left; the same call goes on behind it.
     pub more: bool,
 }
@@ -153,6 +156,7 @@ impl Retained {
         self.blocks += page.blocks;
         self.ticks += page.ticks;
         self.workflows += page.workflows;
+        self.flows += page.flows;
         self.more = page.more;
     }
 }

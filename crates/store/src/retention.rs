@@ -6,6 +6,8 @@
 //!        a tree larger than a page still goes in one piece. What leaves is gathered first and removed by a few statements for
 //!        all of it, for a server is too far away to be asked for each row.
 
+mod flows;
+
 use crate::pages::{BEFORE_ALL, Pages};
 use crate::sql::{Access, Param, Row, Sql, packed};
 use crate::{Result, Retained, Retention, StoreError, params};
@@ -59,6 +61,8 @@ enum Stage {
     /// Workflows that are over; their steps follow them.
     Workflows,
     Ticks,
+    /// Flows that are over.
+    Flows,
 }
 
 /// The archive goes first: a step that took another's place must not leave before it.
@@ -71,6 +75,7 @@ fn stages(what: Retention) -> Vec<Stage> {
             stages.extend(both(Place::Archive));
             stages.extend(both(Place::Live).into_iter().filter(|_| !only_archive));
             stages.extend(ticks.then_some(Stage::Ticks));
+            stages.extend((!only_archive).then_some(Stage::Flows));
             stages
         }
     }
@@ -201,6 +206,7 @@ impl<'a> Page<'a> {
                 Stage::RootBlocks(place) => self.root_blocks(place, at.after)?,
                 Stage::Workflows => self.workflows(at.after)?,
                 Stage::Ticks => self.ticks(at.after)?,
+                Stage::Flows => self.flows(at.after)?,
             };
             match left_at {
                 Some(after) => return Ok(Cursor { after: Some(after), ..at }),

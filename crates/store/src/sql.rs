@@ -6,7 +6,8 @@
 
 use crate::{Result, StoreError};
 use model::{
-    BlockId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, Timestamp, WorkflowId,
+    BlockId, FlowId, KeyId, NodeId, OwnerToken, SessionId, SignalId, StepId, SubscriptionId, Timestamp,
+    WorkflowId,
 };
 use std::borrow::Cow;
 
@@ -151,6 +152,7 @@ param! {
     WorkflowId => |v| Param::Blob(v.bytes().to_vec().into());
     SubscriptionId => |v| Param::Blob(v.bytes().to_vec().into());
     KeyId => |v| Param::Blob(v.bytes().to_vec().into());
+    FlowId => |v| Param::Blob(v.bytes().to_vec().into());
     OwnerToken => |v| Param::Blob(v.bytes().to_vec().into());
 }
 impl<'a, T: Into<Param<'a>>> From<Option<T>> for Param<'a> {

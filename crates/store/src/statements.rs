@@ -85,6 +85,19 @@ pub const INSERT_EXECUTION_EVENT: &str = include_str!("../sql/portable/insert_ex
 pub const EXECUTION_EVENTS: &str = include_str!("../sql/portable/execution_events.sql");
 pub const FORGET_EXECUTIONS: &str = include_str!("../sql/portable/forget_executions.sql");
 pub const FORGET_OLD_EXECUTIONS: &str = include_str!("../sql/portable/forget_old_executions.sql");
+pub const HOLD_FLOW: &str = include_str!("../sql/portable/hold_flow.sql");
+pub const INSERT_FLOW: &str = include_str!("../sql/portable/insert_flow.sql");
+pub const INSERT_FLOW_STEP: &str = include_str!("../sql/portable/insert_flow_step.sql");
+pub const INSERT_FLOW_EVENT: &str = include_str!("../sql/portable/insert_flow_event.sql");
+pub const WRITE_FLOW: &str = include_str!("../sql/portable/write_flow.sql");
+pub const WRITE_FLOW_STEP: &str = include_str!("../sql/portable/write_flow_step.sql");
+pub const FLOW_STEPS: &str = include_str!("../sql/portable/flow_steps.sql");
+pub const FLOW_EVENTS: &str = include_str!("../sql/portable/flow_events.sql");
+pub const HALF_DONE_FLOWS: &str = include_str!("../sql/portable/half_done_flows.sql");
+pub const HALF_DONE_WORKFLOWS: &str = include_str!("../sql/portable/half_done_workflows.sql");
+pub const UNRESOLVED_WORKFLOWS: &str = include_str!("../sql/portable/unresolved_workflows.sql");
+pub const OPEN_TREES: &str = include_str!("../sql/portable/open_trees.sql");
+pub const FORGET_FLOW_EVENTS: &str = include_str!("../sql/portable/forget_flow_events.sql");
 
 /// What a rule needs of a step, in the order `rows::step` reads it.
 pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kind, block_id, block_index, child_block_id, \
@@ -101,6 +114,13 @@ pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id,
 /// Workflows about which something may still happen, in the words of the index that has only these.
 pub const OPEN_WORKFLOW: &str = "(state = 'pending' or state = 'running' or state = 'paused' or state = 'failed' \
     or state = 'compensating' or state = 'compensation_failed')";
+
+/// Flows that are not over, in the words of the indexes that have only these.
+pub const LIVE_FLOW: &str = "(state = 'pending' or state = 'running' or state = 'failed')";
+
+/// In the order `flows::read` reads them.
+pub const FLOW_COLUMNS: &str = "id, type, key, entity_type, entity_id, run, user_id, state, previous_state, message, error, \
+    is_open, retry_action, cancel_action, started_at, started_by, updated_at, progressed_at, timeout_at, finished_at, version";
 
 /// In the order `workflows::read` reads them.
 pub const WORKFLOW_COLUMNS: &str = "id, definition_key, definition_version, definition_hash, dispatch_group, state, message, \
@@ -134,4 +154,6 @@ pub fn due(groups: usize) -> String {
 
 pub fn with_columns(sql: &str) -> String {
     sql.replace("{columns}", STEP_COLUMNS)
+        .replace("{workflow_columns}", WORKFLOW_COLUMNS)
+        .replace("{flow_columns}", FLOW_COLUMNS)
 }

@@ -341,6 +341,44 @@ planted! {
         "insert into claims select 99, session_id, 1, 1, 0, '[\"00000000000000000000000000ffffff:1\"]', 'alpha' from claims";
     s3_a_claim_that_cannot_be_read: "S3", "update claims set pairs = '[7]'";
     s3_a_claim_of_no_session: "S3", "update claims set session_id = zeroblob(16)";
+    f1_a_state_of_nobody: "F1",
+        "update flows set state = 'perhaps' where type = 'half'";
+    f1_over_and_not_finished: "F1",
+        "update flows set finished_at = null where type = 'whole'";
+    f1_finished_and_not_over: "F1",
+        "update flows set finished_at = updated_at where type = 'half'";
+    f1_failed_and_nothing_says_how: "F1",
+        "update flows set error = null where type = 'broken'";
+    f1_two_runs_that_are_not_over: "F1",
+        "drop index flows_live; update flows set state = 'pending', finished_at = null where type = 'twice'; update flow_events set state = 'pending' where state = 'superseded'";
+    f1_goes_on_though_a_step_failed: "F1",
+        "update flows set state = 'running', error = null where type = 'broken'; update flow_events set state = 'running' where state = 'failed'";
+    f1_completed_and_a_step_is_not: "F1",
+        "update flow_steps set state = 'pending', at = null where name = 'debited' and flow_id = (select id from flows where type = 'whole')";
+    f1_every_step_is_over_and_the_flow_is_not: "F1",
+        "update flow_steps set state = 'completed', at = 9000000000 where flow_id = (select id from flows where type = 'half')";
+    f1_a_step_in_no_state: "F1",
+        "update flow_steps set state = 'perhaps' where name = 'mailed' and flow_id = (select id from flows where type = 'half')";
+    f1_a_step_that_ended_at_no_time: "F1",
+        "update flow_steps set at = null where name = 'debited' and flow_id = (select id from flows where type = 'half')";
+    f1_done_and_not_when: "F1",
+        "update flows set progressed_at = null where type = 'half'";
+    f1_the_history_says_otherwise: "F1",
+        "update flow_events set state = 'failed' where flow_id = (select id from flows where type = 'half')";
+    f1_a_write_that_nobody_told: "F1",
+        "update flows set version = version + 1 where type = 'half'";
+    f1_the_history_goes_on_behind_it: "F1",
+        "insert into flow_events select flow_id, number + 1, at, event, step, state, said_by, message from flow_events where number = 2 and flow_id = (select id from flows where type = 'half')";
+    f1_something_happened_before_it_was_started: "F1",
+        "update flows set updated_at = started_at - 1 where type = 'begun'";
+    i37_a_flow_says_too_much: "I37",
+        "update flows set message = printf('%.*c', 4097, 'x') where type = 'half'";
+    i37_a_flow_of_too_many_steps: "I37",
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 201) insert into flow_steps select f.id, 's' || i, 9 + i, 0, 'pending', null, null from flows f, n where f.type = 'half'";
+    i38_steps_of_a_flow_that_is_gone: "I38",
+        "pragma foreign_keys = off; delete from flows where type = 'begun'; delete from flow_events where flow_id not in (select id from flows)";
+    i38_a_history_of_a_flow_that_is_gone: "I38",
+        "pragma foreign_keys = off; delete from flows where type = 'begun'; delete from flow_steps where flow_id not in (select id from flows)";
     s6_a_signal_that_nobody_deals_with: "S6", "insert into signals (id, dispatch_group, body, at) values (zeroblob(16), 'alpha', '{}', 1);
          update dispatch_groups set owned_since = 1, lease_ends_at = 9000000000000000";
     s5_a_reason_of_nobody: "S5", "update steps set reason = 'because' where id = {ready}";

@@ -4,6 +4,7 @@ mod differential;
 mod doubt;
 mod enqueue;
 mod executions_in;
+mod flow_nodes;
 mod flows;
 mod lines;
 mod queues;

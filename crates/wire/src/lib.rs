@@ -17,6 +17,7 @@ mod dashboard;
 mod definition;
 mod dispatch;
 mod execution;
+mod flow;
 mod group;
 mod key;
 mod message_group;
@@ -26,6 +27,7 @@ mod pause;
 mod poll;
 mod pool;
 mod problem;
+mod progress;
 mod retention;
 mod step;
 mod subscription;
@@ -46,6 +48,10 @@ pub use execution::{
     BeginBody, BegunView, CompleteBody, ExecutionPage, ExecutionShow, ExecutionView, FailBody, ForgetBody,
     ForgottenView, MomentView, RenewBody, RenewedView,
 };
+pub use flow::{
+    FlowActionBody, FlowBody, FlowMomentView, FlowNowView, FlowPage, FlowSayBody, FlowShow, FlowStateBody,
+    FlowStepBody, FlowStepView, FlowView,
+};
 pub use group::{GroupPage, GroupView};
 pub use key::{KeyBody, KeyMadeView, KeyPage, KeyView};
 pub use message_group::{
@@ -58,6 +64,7 @@ pub use pause::{PausePage, PauseView, TokenView, TriggerPayloadPage, TriggerPayl
 pub use poll::{PollPage, PollView, PollingView, PollsView, RecoverBody, RecoveredView};
 pub use pool::{PoolBody, PoolPage, PoolView};
 pub use problem::{Fault, Problem, ReadyView};
+pub use progress::{PartItems, PartView, ProgressPage, ProgressShow};
 pub use retention::RetainedView;
 pub use step::{
     AttemptPage, AttemptView, ChildrenView, CreatedPage, CreatedView, DeliveryView, EventView, LogView,

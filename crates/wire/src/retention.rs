@@ -13,5 +13,7 @@ pub struct RetainedView {
     /// With their steps, which are among the trees.
     #[serde(default)]
     pub workflows: usize,
+    #[serde(default)]
+    pub flows: usize,
     pub more: bool,
 }

@@ -1,5 +1,6 @@
 //! What a job knows of its run, and what it says on the way.
 
+use crate::flow::{Flow, FlowStart};
 use crate::instead::throttle_for;
 use crate::job::{JobError, JobResult};
 use crate::link::Link;
@@ -185,6 +186,12 @@ impl Context {
             namespace: &claim.action,
         };
         asker.once(key, operation).await
+    }
+
+    /// A flow that this job does or is part of, to put on record how far it is; see [`FlowStart`].
+    pub fn flow(&self, kind: impl Into<String>) -> FlowStart {
+        let link = self.run.link.as_ref().map(|(link, _)| &**link);
+        Flow::within(kind, link).by(self.run.claim.action.to_string())
     }
 
     /// What the steps of the same block at the index before this one answered, oldest first: what a step of a pipeline builds on. One

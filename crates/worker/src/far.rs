@@ -1,5 +1,9 @@
 //! What a job asks on the way, for a worker in another process: execute-once, and what came before, over HTTP.
 
+mod flows;
+
+pub use flows::{mark_flow, start_flow, tell_flow};
+
 use crate::job::{JobError, JobResult};
 use crate::remote::{Refusal, Remote};
 use model::{OwnerToken, SessionId, StepId, limits};

@@ -5,6 +5,7 @@ mod context;
 mod desk;
 #[cfg(feature = "remote")]
 mod far;
+mod flow;
 mod held;
 mod instead;
 mod job;
@@ -24,6 +25,7 @@ pub use builtin::{
     HttpAllow, NoClient, Signing, register_deliver, register_http, variable_part as signing_variable_part,
 };
 pub use context::Context;
+pub use flow::{Flow, FlowStart};
 pub use instead::{
     abort, end, fail, fail_quietly, poll_again, poll_again_after, resolved, retry_after, skip, stop,
     throttle_for,

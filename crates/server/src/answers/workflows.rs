@@ -4,7 +4,7 @@ use super::{PAGE_BYTES_MAX, ROWS_AT_ONCE};
 use crate::convert;
 use crate::secrets::{Known, Secrets};
 use model::definition::{Definition, StepDef, Work};
-use model::{Timestamp, Workflow, WorkflowId, WorkflowState};
+use model::{Timestamp, Workflow, WorkflowId};
 use std::collections::{BTreeMap, HashMap};
 use store::{Browse, Circumstances, Result, StepRow, WorkflowFilter};
 
@@ -50,6 +50,7 @@ pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
     let (secrets, definition) =
         (known.secrets(browse, &workflow)?, known.definition(browse, &workflow.definition)?);
     let runs = runs(browse.workflow_steps(id)?);
+    let percent = super::progress::percent(browse, (&workflow, &definition), &runs)?;
     let branches = branches(&definition);
     let mut looking = Looking { browse, secrets: &secrets, now, around: None, asked: 0, polled: 0, bytes: 0 };
     let mut steps = Vec::with_capacity(definition.steps.len());
@@ -61,7 +62,7 @@ pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
     let live = if workflow.state.is_over() { None } else { steps.iter().find(|step| is_live(&step.state)) };
     let status_message = live.and_then(|step| step.status_message.clone());
     Ok(Some(wire::WorkflowShow {
-        percent: percent(&workflow, &steps),
+        percent,
         status_message,
         input: secrets.hide_input(convert::raw(&workflow.input)),
         output: workflow.output.as_deref().map(|text| secrets.hide(convert::raw(text))),
@@ -99,23 +100,6 @@ fn branches(definition: &Definition) -> HashMap<&str, &str> {
     let of =
         branches.flatten().flat_map(|(branch, keys)| keys.iter().map(|key| (key.as_str(), branch.as_str())));
     of.collect()
-}
-
-/// How much of it is over: a fan-out counts by its items.
-fn percent(workflow: &Workflow, steps: &[wire::WorkflowStepView]) -> u8 {
-    if workflow.state == WorkflowState::Succeeded {
-        return 100;
-    }
-    let part = |step: &wire::WorkflowStepView| match (step.state.as_str(), step.items) {
-        ("completed" | "skipped", _) => 1.0,
-        (state, Some(items)) if is_live(state) && items.total > 0 => {
-            f64::from(items.completed) / f64::from(items.total)
-        }
-        _ => 0.0,
-    };
-    let done: f64 = steps.iter().map(part).sum();
-    // Whatever is not over for good never reads as whole.
-    (done * 100.0 / steps.len().max(1) as f64).clamp(0.0, 99.0) as u8
 }
 
 fn is_live(state: &str) -> bool {

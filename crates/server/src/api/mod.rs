@@ -9,6 +9,7 @@ mod dispatch;
 mod drain;
 mod events;
 mod executions;
+mod flows;
 mod groups;
 mod health;
 mod keys;
@@ -18,6 +19,7 @@ mod nodes;
 mod operate;
 mod polls;
 mod pools;
+mod progress;
 mod retention;
 mod router;
 mod steps;
@@ -29,7 +31,9 @@ mod workflow_filter;
 mod workflows;
 
 pub use dispatch::{Processed, Processing};
+pub use flows::{Wanted as WantedFlows, missing as missing_flow};
 pub use message_groups::Wanted as WantedGroups;
+pub use progress::Wanted as WantedProgress;
 pub use router::{Routing, serve as serve_router};
 pub use steps::Wanted;
 pub use triggers::send as send_trigger;
@@ -39,7 +43,7 @@ pub use workflows::Wanted as WantedWorkflows;
 pub type Later<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
 use crate::access::{Access, Routes, get, post, text};
-use model::Right::{Administer, Operate, Start, View, Work};
+use model::Right::{Administer, Operate, Start, Track, View, Work};
 
 /// One line a path: its methods, each with the right it asks for.
 pub fn routes() -> Routes {
@@ -110,4 +114,14 @@ pub fn routes() -> Routes {
         .at("/v1/retention", [post(Administer, retention::retain)])
         .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
         .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])
+        .at("/v1/progress", [get(View, progress::half_done)])
+        .at("/v1/workflows/{id}/progress", [get(View, progress::workflow)])
+        .at("/v1/steps/{id}/progress", [get(View, progress::step)])
+        .at("/v1/flows", [get(View, flows::list), post(Track, flows::start)])
+        .at("/v1/flows/{id}", [get(View, flows::show)])
+        .at("/v1/flows/{id}/progress", [get(View, progress::flow)])
+        .at("/v1/flows/{id}/steps/{step}/{verb}", [post(Track, flows::mark)])
+        .at("/v1/flows/{id}/state", [post(Track, flows::update)])
+        .at("/v1/flows/{id}/finish", [post(Track, flows::finish)])
+        .at("/v1/flows/{id}/{verb}", [post(Operate, flows::ask)])
 }

@@ -3,10 +3,13 @@
 mod address;
 mod approve;
 mod assets;
+mod flow;
+mod flows;
 mod layout;
 mod message_group;
 mod message_groups;
 mod polls;
+mod progress;
 mod sign_in;
 mod step;
 mod step_dispatcher;
@@ -40,6 +43,9 @@ pub fn routes() -> Routes {
         )
         .at("/sign-in", [get(Access::Open, sign_in::page), form(Access::Open, sign_in::enter)])
         .at("/sign-out", [form(View, sign_in::leave)])
+        .at("/progress", [get(View, progress::page)])
+        .at("/flows", [get(View, flows::page)])
+        .at("/flows/{id}", [get(View, flow::page)])
         .at("/assets/graph.css", [get(Access::Open, assets::graph)])
         .at("/assets/{name}", [get(Access::Open, assets::file)])
 }

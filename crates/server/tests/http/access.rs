@@ -80,6 +80,17 @@ const EXPECTED: &str = "
     GET  /v1/keys                    administer
     POST /v1/keys                    administer
     POST /v1/keys/{id}/revoke        administer
+    GET  /v1/progress                view
+    GET  /v1/workflows/{id}/progress view
+    GET  /v1/steps/{id}/progress     view
+    GET  /v1/flows                   view
+    POST /v1/flows                   track
+    GET  /v1/flows/{id}              view
+    GET  /v1/flows/{id}/progress     view
+    POST /v1/flows/{id}/steps/{step}/{verb} track
+    POST /v1/flows/{id}/state        track
+    POST /v1/flows/{id}/finish       track
+    POST /v1/flows/{id}/{verb}       operate
     GET  /                           view
     GET  /step-dispatcher            view
     GET  /step-dispatcher/api        view
@@ -95,6 +106,9 @@ const EXPECTED: &str = "
     GET  /sign-in                    open
     POST /sign-in                    open
     POST /sign-out                   view
+    GET  /progress                   view
+    GET  /flows                      view
+    GET  /flows/{id}                 view
     GET  /assets/graph.css           open
     GET  /assets/{name}              open";
 
@@ -354,6 +368,15 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ),
         ("/v1/executions/renew".into(), json!({"namespace": "n", "key": "k", "owner": made[0]}), vec![""]),
         ("/v1/executions/forget".into(), json!({}), vec![""]),
+        (
+            "/v1/flows".into(),
+            json!({"type": "t", "key": "1", "steps": ["a"], "retry": {"action": "ghost"}}),
+            vec!["", "/retry"],
+        ),
+        (format!("/v1/flows/{}/steps/a/complete", made[0]), json!({}), vec![""]),
+        (format!("/v1/flows/{}/state", made[0]), json!({"state": "x"}), vec![""]),
+        (format!("/v1/flows/{}/finish", made[0]), json!({"state": "x"}), vec![""]),
+        (format!("/v1/flows/{}/cancel", made[0]), json!({}), vec![""]),
         ("/v1/worker/leave".into(), json!({"session": made[0]}), vec![""]),
         ("/v1/worker/previous".into(), json!({"session": made[0], "step": made[0], "attempt": 1}), vec![""]),
     ];
@@ -363,7 +386,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let posts = posts.filter(|r| r.access != Access::Token);
     // What is sent to a trigger is whatever its definition asks for.
     let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
-    assert_eq!(posts, 32, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 37, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

@@ -8,6 +8,7 @@ mod demo;
 mod diff;
 mod dispatch;
 mod executions;
+mod flows;
 mod graph;
 mod groups;
 mod keys;
@@ -18,6 +19,7 @@ mod output;
 mod pauses;
 mod polls;
 mod pools;
+mod progress;
 mod resolve;
 mod retention;
 mod router;
@@ -103,6 +105,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Subscriptions(verb) => subscriptions::run(&settings, &common, verb).await,
         Command::Polls(args) => polls::run(&settings, &common, args).await,
         Command::Pools(verb) => pools::run(&settings, &common, verb).await,
+        Command::Progress(args) => progress::run(&settings, &common, &args).await,
+        Command::Flows(verb) => flows::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,
         Command::Check(args) => check::run(&settings, &args, common.json),
         Command::Migrate(args) => storage::migrate(&settings, &args, common.json),

@@ -59,7 +59,8 @@ async fn run(
         output::line(&total);
     } else {
         let would = if dry_run { "would be " } else { "" };
-        output::text(format_args!("{} trees with {} steps {would}{word}", total.trees, total.steps));
+        let flows = if total.flows > 0 { format!(", and {} flows", total.flows) } else { String::new() };
+        output::text(format_args!("{} trees with {} steps {would}{word}{flows}", total.trees, total.steps));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -28,6 +28,11 @@ impl Home {
     pub fn db(&self) -> PathBuf {
         self.dir.path().join("steps.db")
     }
+    /// Where it is, for an engine in the process of the test.
+    pub fn database(&self) -> String {
+        let file = || format!("sqlite:{}", self.db().display());
+        self.scratch.as_ref().map_or_else(file, |scratch| scratch.url.clone())
+    }
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = command(&self.db(), args);
         if let Some(scratch) = &self.scratch {

@@ -1,6 +1,7 @@
 //! Reads for people, on a connection of their own, never inside a turn.
 
 mod attempts;
+mod half_done;
 mod nouns;
 mod pauses;
 mod polls;

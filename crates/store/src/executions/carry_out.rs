@@ -7,7 +7,7 @@ use crate::statements::{
     DELETE_EXECUTION, FORGET_EXECUTIONS, FORGET_OLD_EXECUTIONS, INSERT_EXECUTION, INSERT_EXECUTION_EVENT,
     WRITE_EXECUTION,
 };
-use crate::{Result, StoreError, params};
+use crate::{Result, StoreError, flows, params};
 use model::{Execution, ExecutionAsk, ExecutionEvent, Standing, Timestamp, limits};
 use rules::idempotency::{self, Refusal, Verdict};
 
@@ -32,6 +32,7 @@ pub fn carry_out(sql: &dyn Sql, order: &Order, now: Timestamp) -> Result<Told> {
         }
         Order::Show(name) => Ok(Told::Shown(read::show(sql, name)?.map(Box::new))),
         Order::List(filter) => Ok(Told::Listed(read::list(sql, filter)?)),
+        Order::Flow(order) => Ok(Told::Flow(flows::carry_out(sql, order, now)?)),
     }
 }
 

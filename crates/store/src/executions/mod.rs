@@ -12,7 +12,8 @@ pub(crate) use commit::{answer_each, in_one_commit};
 pub use read::{ExecutionFilter, ExecutionLine, ExecutionShown, list, show};
 
 use crate::Result;
-use model::{ExecutionAsk, ExecutionName, InputHash, OwnerToken, Standing, Timestamp};
+use crate::flows::{FlowOrder, FlowTold};
+use model::{ExecutionAsk, ExecutionName, FlowId, InputHash, OwnerToken, Standing, Timestamp};
 use rules::idempotency::Refusal;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -50,16 +51,27 @@ pub enum Order {
     },
     Show(ExecutionName),
     List(ExecutionFilter),
+    /// About a tracked flow, which goes the same way.
+    Flow(FlowOrder),
 }
 
 impl Order {
-    /// Whose record it concerns; orders are carried out in this order, so that two nodes never wait for each other.
+    /// Whose record it concerns.
     pub(crate) fn name(&self) -> Option<&ExecutionName> {
         match self {
             Order::Begin(ask) => Some(&ask.name),
             Order::End { name, .. } | Order::Renew { name, .. } | Order::Show(name) => Some(name),
-            Order::Forget { .. } | Order::CountForgotten { .. } | Order::List(_) => None,
+            Order::Forget { .. } | Order::CountForgotten { .. } | Order::List(_) | Order::Flow(_) => None,
         }
+    }
+
+    /// Orders are carried out by what they concern, so that two nodes never wait for each other.
+    pub(crate) fn rank(&self) -> (Option<&ExecutionName>, Option<FlowId>) {
+        let flow = match self {
+            Order::Flow(order) => Some(order.flow()),
+            _ => None,
+        };
+        (self.name(), flow)
     }
 }
 
@@ -73,6 +85,7 @@ pub enum Told {
     Forgotten { executions: u64, more: bool },
     Shown(Option<Box<ExecutionShown>>),
     Listed(Vec<ExecutionLine>),
+    Flow(FlowTold),
 }
 
 /// What somebody who wants to begin is told.

@@ -56,7 +56,7 @@ fn run(url: &str, inbox: &mpsc::Receiver<Call>) {
         {
             calls.push(call);
         }
-        calls.sort_by(|a, b| a.order.name().cmp(&b.order.name()));
+        calls.sort_by(|a, b| a.order.rank().cmp(&b.order.rank()));
         let connected = link.take().map_or_else(|| Link::open(url), Ok);
         match connected {
             Ok(connected) => link = Some(answer(connected, calls)),

@@ -73,6 +73,19 @@ const SHARED: &[&str] = &[
     INSERT_RESOLUTION_DECISION,
     INSERT_COMPENSATION_RUN,
     WRITE_COMPENSATION_RUN,
+    HOLD_FLOW,
+    INSERT_FLOW,
+    INSERT_FLOW_STEP,
+    INSERT_FLOW_EVENT,
+    WRITE_FLOW,
+    WRITE_FLOW_STEP,
+    FLOW_STEPS,
+    FLOW_EVENTS,
+    FORGET_FLOW_EVENTS,
+    HALF_DONE_FLOWS,
+    HALF_DONE_WORKFLOWS,
+    UNRESOLVED_WORKFLOWS,
+    OPEN_TREES,
 ];
 
 #[test]
@@ -105,6 +118,10 @@ fn what_is_written_for_every_step_and_workflow_makes_no_table_of_the_moment() {
         INSERT_WORKFLOW,
         WRITE_WORKFLOW,
         INSERT_WORKFLOW_EVENT,
+        INSERT_FLOW,
+        WRITE_FLOW,
+        INSERT_FLOW_STEP,
+        WRITE_FLOW_STEP,
     ] {
         let mut statement = connection.prepare(&format!("explain {sql}")).unwrap();
         let nothing = vec![rusqlite::types::Null; statement.parameter_count()];
@@ -127,6 +144,9 @@ fn what_waits_is_found_without_reading_history() {
         (&due(10), "steps_wake"),
         (FORGET_EXECUTIONS, "executions_kept"),
         (FORGET_OLD_EXECUTIONS, "executions_made"),
+        (HALF_DONE_FLOWS, "flows_half_done"),
+        (HALF_DONE_WORKFLOWS, "workflows_open"),
+        (UNRESOLVED_WORKFLOWS, "workflows_unresolved"),
     ] {
         let mut statement = connection.prepare(&format!("explain query plan {}", with_columns(sql))).unwrap();
         let mut found = statement.raw_query();

@@ -1,16 +1,18 @@
 //! A set of rows with something of everything, made by the rules.
 
 use super::world::{World, again, at, complete, fail, parent, resolver, step};
-use model::{BlockId, NewStep, Outcome, Standing, limits};
+use model::{BlockId, FlowAgain, FlowState, FlowStepState, NewStep, Outcome, Standing, limits};
 use rules::operator::Verb;
 use std::time::Duration;
 use stepfast_store::Retention;
+use stepfast_store::flows::FlowWord;
 
 pub fn healthy(full_history: bool) -> World {
     let mut w = World::new(full_history);
     old_trees(&mut w);
     w.wait(Duration::from_secs(3600));
     executions(&mut w);
+    flows(&w);
     let before = w.now();
     assert_eq!(w.store.retain(Retention::Archive { before }, false).unwrap().trees, 3);
     w.wait(Duration::from_secs(1));
@@ -158,4 +160,22 @@ fn executions(w: &mut World) {
     let answer =
         "{\"status\":201,\"content_type\":\"application/json\",\"body\":{},\"left_out\":null}".into();
     w.end("http POST /v1/steps", "k1", 1, Standing::Done { answer });
+}
+
+/// Flows that run elsewhere: at its beginning, half done, failed, whole, called off, and one in whose place another was started.
+fn flows(w: &World) {
+    w.start_flow("begun", 1, FlowAgain::Resume);
+    w.start_flow("half", 2, FlowAgain::Resume);
+    w.mark_flow(2, "debited", FlowStepState::Completed);
+    w.start_flow("broken", 3, FlowAgain::Resume);
+    w.mark_flow(3, "debited", FlowStepState::Completed);
+    w.mark_flow(3, "credited", FlowStepState::Failed);
+    w.start_flow("whole", 4, FlowAgain::Resume);
+    w.mark_flow(4, "debited", FlowStepState::Completed);
+    w.mark_flow(4, "credited", FlowStepState::Skipped);
+    w.mark_flow(4, "mailed", FlowStepState::Failed);
+    w.start_flow("off", 5, FlowAgain::Resume);
+    w.say_of_flow(5, FlowWord::Finish { to: FlowState::Cancelled });
+    w.start_flow("twice", 6, FlowAgain::Resume);
+    w.start_flow("twice", 7, FlowAgain::New);
 }

@@ -1,6 +1,7 @@
 //! A small engine for tests: the real rules and the real commit, each move asked for by name, and a healthy set of rows.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+mod flows;
 mod parts;
 
 pub use parts::*;

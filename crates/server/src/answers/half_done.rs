@@ -1,0 +1,56 @@
+//! What is half done: workflows, trees of steps and flows together, oldest first.
+
+use super::progress::{of_flow, of_step, of_workflow};
+use crate::secrets::Known;
+use model::{Flow, StepId, Timestamp, Workflow, limits};
+use store::{Browse, Result};
+
+enum Candidate {
+    Workflow(Box<Workflow>),
+    Flow(Box<Flow>),
+    Tree(StepId),
+}
+
+/// What is begun and not over, and what failed, oldest first, behind an id. Only so many are looked at for one page.
+pub fn half_done(
+    browse: &Browse,
+    after: Option<[u8; 16]>,
+    limit: usize,
+    now: Timestamp,
+) -> Result<wire::ProgressPage> {
+    let looked_at = (limit * 4).min(limits::HALF_DONE_LOOKED_AT);
+    let candidates = candidates(browse, after.unwrap_or_default(), looked_at)?;
+    let is_all = candidates.len() < looked_at;
+    let around = browse.circumstances(now)?;
+    let (mut half_done, mut known, mut last) = (Vec::new(), Known::default(), None);
+    for (id, candidate) in &candidates {
+        if half_done.len() == limit {
+            return Ok(wire::ProgressPage { half_done, next: last });
+        }
+        let found = match candidate {
+            Candidate::Workflow(workflow) => Some(of_workflow(browse, workflow, (&mut known, &around))?),
+            Candidate::Flow(flow) => Some(of_flow(flow, &browse.flow_steps(flow.id)?)),
+            Candidate::Tree(id) => match browse.step(*id)? {
+                Some(row) => Some(of_step(browse, &row, (&mut known, &around))?),
+                None => None,
+            },
+        };
+        let found = found.filter(|(_, account)| account.is_half_done());
+        half_done.extend(found.map(|(view, _)| view));
+        last = Some(StepId::from_bytes(*id).to_string());
+    }
+    Ok(wire::ProgressPage { half_done, next: last.filter(|_| !is_all) })
+}
+
+fn candidates(browse: &Browse, after: [u8; 16], limit: usize) -> Result<Vec<([u8; 16], Candidate)>> {
+    let workflows = browse.unfinished_workflows(after, limit)?;
+    let flows = browse.unfinished_flows(after, limit)?;
+    let trees = browse.unfinished_trees(after, limit)?;
+    let mut all: Vec<([u8; 16], Candidate)> = Vec::with_capacity(workflows.len() + flows.len() + trees.len());
+    all.extend(workflows.into_iter().map(|w| (*w.id.bytes(), Candidate::Workflow(Box::new(w)))));
+    all.extend(flows.into_iter().map(|f| (*f.id.bytes(), Candidate::Flow(Box::new(f)))));
+    all.extend(trees.into_iter().map(|id| (*id.bytes(), Candidate::Tree(id))));
+    all.sort_by_key(|(id, _)| *id);
+    all.truncate(limit);
+    Ok(all)
+}

@@ -1,0 +1,138 @@
+//! One tracked flow: how far it is, its steps, what was said about it, and what can be done about it.
+
+use super::flows::about;
+use super::layout::{Frame, page as framed, tone};
+use crate::access::Caller;
+use crate::answers;
+use crate::api::missing_flow;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::ThisFlow;
+use crate::words::clock;
+use axum::extract::State;
+use maud::{Markup, html};
+use model::{FlowState, Right};
+use std::sync::Arc;
+use wire::{FlowMomentView, FlowShow, FlowStepView, FlowView};
+
+pub async fn page(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ThisFlow(id): ThisFlow,
+) -> Result<Markup, ApiError> {
+    let found = app.read(move |browse| answers::flow(browse, id)).await?;
+    let shown = found.ok_or_else(|| missing_flow(id))?;
+    let may_operate = caller.must(Right::Operate).is_ok();
+    let doable = if may_operate { possible(&shown.flow) } else { Vec::new() };
+    let frame = Frame {
+        title: &shown.flow.kind,
+        version: app.site.version,
+        host: &app.site.host,
+        script: (!doable.is_empty()).then_some("message-group.js"),
+        controls: html! {},
+    };
+    Ok(framed(frame, render(&shown, &doable)))
+}
+
+/// Verb, what it is called, and what it does.
+type Doable = (&'static str, &'static str, &'static str);
+
+/// What would not be refused as things stand.
+fn possible(flow: &FlowView) -> Vec<Doable> {
+    let is_over = flow.state.parse::<FlowState>().is_ok_and(FlowState::is_over);
+    let retry = ("retry", "Retry", "Enqueue what was declared to do it again.");
+    let cancel = match flow.can_cancel {
+        true => ("cancel", "Cancel", "Enqueue what was declared to call it off."),
+        false => ("cancel", "Cancel", "Put on record that it is over; nothing is undone by that."),
+    };
+    let all = [Some(retry).filter(|_| flow.can_retry), Some(cancel)];
+    all.into_iter().flatten().filter(|_| !is_over).collect()
+}
+
+fn render(shown: &FlowShow, doable: &[Doable]) -> Markup {
+    let flow = &shown.flow;
+    html! {
+        h1 { (flow.kind) (about(flow)) " " span.state.(tone(&flow.state)) { (flow.state) } }
+        p.aside.mono { (flow.id) }
+        @if let Some(error) = &flow.error { p.held.message.red { (error) } }
+        p.progress {
+            progress max="100" value=(shown.percent) aria-label="How much is over" {}
+            span { (shown.percent) " %" }
+            span.aside { (shown.sentence) }
+        }
+        (facts(flow))
+        @if !doable.is_empty() { (verbs(flow, doable)) }
+        section aria-label="Steps" { h2 { "Steps" } (steps(&shown.steps)) }
+        section aria-label="History" { h2 { "History" } ol.rows { @for moment in &shown.history { (said(moment)) } } }
+        p { a href="/flows" { "All flows" } " · " a href="/progress" { "What is half done" } }
+    }
+}
+
+fn facts(flow: &FlowView) -> Markup {
+    let rows = [
+        ("Started", Some(format!("{} by {}", clock(&flow.started_at), flow.started_by))),
+        ("Last said", Some(clock(&flow.updated_at))),
+        ("Expected by", Some(clock(&flow.timeout_at))),
+        ("Finished", flow.finished_at.as_deref().map(clock)),
+        ("State before", flow.previous_state.clone()),
+    ];
+    html! {
+        dl.facts {
+            @for (name, value) in rows.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+                div { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+fn steps(steps: &[FlowStepView]) -> Markup {
+    html! {
+        @if steps.is_empty() { p.empty { "It has no steps." } }
+        @else {
+            ul.rows {
+                @for step in steps {
+                    li.attempt {
+                        span.state.(tone(&step.state)) { (step.state) }
+                        span { b { (step.name) } @if step.optional { " " span.badge { "optional" } } }
+                        @if let Some(at) = &step.at { span.aside { (clock(at)) } }
+                        @if let Some(message) = &step.message { span.held.(tone(&step.state)) { (message) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn said(moment: &FlowMomentView) -> Markup {
+    html! {
+        li.attempt {
+            span { b { (moment.event.replace('_', " ")) } @if let Some(step) = &moment.step { " " (step) } }
+            span.aside { (clock(&moment.at)) " by " (moment.by) " · " (moment.state) }
+            @if let Some(message) = &moment.message { span.mono.payload { (message) } }
+        }
+    }
+}
+
+fn verbs(flow: &FlowView, doable: &[Doable]) -> Markup {
+    html! {
+        section #verbs aria-label="What can be done" data-at={ "/v1/flows/" (flow.id) } {
+            h2 { "What can be done" }
+            noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast flows" } "." } }
+            div.because {
+                label for="why" { "Why, for the record" }
+                input #why type="text" maxlength="1000" autocomplete="off";
+            }
+            ul.rows.verbs {
+                @for (verb, title, does) in doable {
+                    li { button.button type="button" data-verb=(verb) { (title) } span.aside { (does) } }
+                }
+            }
+            div #sure .notice hidden {
+                p #would {}
+                button #do .button type="button" aria-describedby="would" { "Yes" } " "
+                button #leave .button type="button" { "Leave it as it is" }
+            }
+            p #told .notice.lost role="alert" hidden {}
+        }
+    }
+}
