@@ -3,8 +3,8 @@
 pub use crate::signal::{Reply, Taken};
 use crate::triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
 use model::{
-    Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Report, SessionId,
-    SessionOffer, State, StepId, WorkflowId, WorkflowState,
+    Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Notice, Report, SessionId,
+    SessionOffer, State, StepId, Telling, WorkflowId, WorkflowState,
 };
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
@@ -273,6 +273,12 @@ pub enum Request {
     PauseToken {
         order: TokenOrder,
         reply: Reply<PauseToken>,
+    },
+    /// A channel is to be told something.
+    Tell {
+        channel: String,
+        notice: Box<Notice>,
+        reply: Reply<Telling>,
     },
     RecoverPolls {
         recovery: PollRecovery,

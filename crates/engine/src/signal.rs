@@ -7,7 +7,7 @@ use crate::EngineError;
 use crate::request::{GroupOperation, Operation, Sent, WorkflowOperation};
 use crate::triggers::{TokenOrder, TriggerOrder};
 use model::{
-    BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Place, Priority, Report, SessionId,
+    BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Notice, Place, Priority, Report, SessionId,
     SignalId, State, Step, StepId, StepKind, Timestamp, WorkflowId,
 };
 use serde::de::DeserializeOwned;
@@ -42,6 +42,11 @@ pub enum Signal {
     },
     PauseToken {
         order: TokenOrder,
+    },
+    /// A channel is to be told this; who decides for its group decides whether it is.
+    Tell {
+        channel: String,
+        notice: Box<Notice>,
     },
     /// The turn of these steps has come in their blocks: they stand in line here.
     Join {

@@ -9,6 +9,7 @@ pub mod fifo;
 pub mod idempotency;
 pub mod key;
 pub mod machine;
+pub mod notice;
 pub mod operator;
 pub mod outbox;
 pub mod pick;

@@ -4,6 +4,7 @@ mod course;
 mod definitions;
 mod pauses;
 mod polls;
+mod channels;
 mod subscriptions;
 mod workflows;
 
@@ -11,6 +12,7 @@ pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
 pub use pauses::{pauses, triggers};
 pub use polls::{polls, read_poll_cursor};
+pub use channels::{channel, channels, notices};
 pub use subscriptions::subscriptions;
 pub use workflows::{workflow, workflows};
 

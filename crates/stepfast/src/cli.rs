@@ -1,10 +1,12 @@
 //! What can be typed: the commands, their options and their help.
 
+mod notify;
 mod steps;
 mod subscriptions;
 mod upkeep;
 mod workflows;
 
+pub use notify::{Notify, NotifyTest};
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
@@ -135,6 +137,9 @@ pub enum Command {
     /// Who is told of what happens to workflows: webhooks, signed, by the kind of event
     #[command(subcommand)]
     Subscriptions(Subscriptions),
+    /// Who is told when something fails or waits: channels, and a test of them
+    #[command(subcommand)]
+    Notify(Notify),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),

@@ -1,5 +1,6 @@
 //! The way to whoever decides for a database: the server that has it, or this process itself.
 
+mod channels;
 mod subscriptions;
 mod workflows;
 

@@ -3,6 +3,7 @@
 mod alerts;
 mod audit;
 mod breaker;
+mod channels;
 mod course;
 mod definitions;
 mod dispatch;
@@ -108,4 +109,8 @@ pub fn routes() -> Routes {
         .at("/v1/retention", [post(Administer, retention::retain)])
         .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
         .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])
+        .at("/v1/channels", [get(View, channels::list), post(Administer, channels::put)])
+        .at("/v1/channels/{name}/remove", [post(Administer, channels::remove)])
+        .at("/v1/channels/{name}/test", [post(Operate, channels::test)])
+        .at("/v1/notices", [get(View, channels::notices)])
 }

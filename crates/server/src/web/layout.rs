@@ -43,6 +43,7 @@ pub fn page(frame: Frame, body: Markup) -> Markup {
                         a href="/workflows" { "Workflows" }
                         a href="/step-dispatcher/steps" { "Steps" }
                         a href="/message-groups" { "Message groups" }
+                        a href="/notifications" { "Notifications" }
                         a href="/v1/ticks" { "Ticks" }
                         a href="/v1/nodes" { "Nodes" }
                         a href="/v1/alerts" { "Alerts" }

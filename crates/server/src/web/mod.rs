@@ -6,6 +6,7 @@ mod assets;
 mod layout;
 mod message_group;
 mod message_groups;
+mod notifications;
 mod polls;
 mod sign_in;
 mod step;
@@ -34,6 +35,7 @@ pub fn routes() -> Routes {
         .at("/workflows/{id}", [get(View, workflow::page)])
         .at("/message-groups", [get(View, message_groups::page)])
         .at("/message-groups/{name}", [get(View, message_group::page)])
+        .at("/notifications", [get(View, notifications::page)])
         .at(
             "/approve/{workflow_id}/{trigger_key}",
             [get(Access::Token, approve::page), form(Access::Token, approve::answer)],

@@ -79,6 +79,11 @@ const EXPECTED: &str = "
     GET  /v1/keys                    administer
     POST /v1/keys                    administer
     POST /v1/keys/{id}/revoke        administer
+    GET  /v1/channels                view
+    POST /v1/channels                administer
+    POST /v1/channels/{name}/remove  administer
+    POST /v1/channels/{name}/test    operate
+    GET  /v1/notices                 view
     GET  /                           view
     GET  /step-dispatcher            view
     GET  /step-dispatcher/api        view
@@ -89,6 +94,7 @@ const EXPECTED: &str = "
     GET  /workflows/{id}             view
     GET  /message-groups             view
     GET  /message-groups/{name}      view
+    GET  /notifications              view
     GET  /approve/{workflow_id}/{trigger_key} token
     POST /approve/{workflow_id}/{trigger_key} token
     GET  /sign-in                    open

@@ -14,6 +14,7 @@ mod keys;
 mod list;
 mod message_groups;
 mod nodes;
+mod notify;
 mod output;
 mod pauses;
 mod polls;
@@ -101,6 +102,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Nodes => nodes::run(&browse()?, common.json),
         Command::MessageGroups(verb) => message_groups::run(&settings, &common, verb).await,
         Command::Subscriptions(verb) => subscriptions::run(&settings, &common, verb).await,
+        Command::Notify(verb) => notify::run(&settings, &common, verb).await,
         Command::Polls(args) => polls::run(&settings, &common, args).await,
         Command::Pools(verb) => pools::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,

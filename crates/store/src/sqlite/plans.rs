@@ -73,6 +73,10 @@ const SHARED: &[&str] = &[
     INSERT_RESOLUTION_DECISION,
     INSERT_COMPENSATION_RUN,
     WRITE_COMPENSATION_RUN,
+    PUT_NOTICE,
+    INSERT_CHANNEL_SENDS,
+    WRITE_CHANNEL_SENDS,
+    FORGET_NOTICES,
 ];
 
 #[test]
@@ -127,6 +131,7 @@ fn what_waits_is_found_without_reading_history() {
         (&due(10), "steps_wake"),
         (FORGET_EXECUTIONS, "executions_kept"),
         (FORGET_OLD_EXECUTIONS, "executions_made"),
+        (FORGET_NOTICES, "notices_old"),
     ] {
         let mut statement = connection.prepare(&format!("explain query plan {}", with_columns(sql))).unwrap();
         let mut found = statement.raw_query();
