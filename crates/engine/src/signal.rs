@@ -8,7 +8,7 @@ use crate::request::{GroupOperation, Operation, Sent, WorkflowOperation};
 use crate::triggers::{TokenOrder, TriggerOrder};
 use model::{
     BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Notice, Place, Priority, Report, SessionId,
-    SignalId, State, Step, StepId, StepKind, Timestamp, WorkflowId,
+    SignalId, State, Step, StepId, StepKind, Timestamp, TokenHash, WorkflowId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,7 @@ pub enum Signal {
     },
     PauseToken {
         order: TokenOrder,
+        hash: TokenHash,
     },
     /// A channel is to be told this; who decides for its group decides whether it is.
     Tell {

@@ -128,7 +128,12 @@ pub fn summary(channel: &Channel, waiting: &Waiting, now: Timestamp) -> Notice {
         user: None,
         labels: BTreeMap::new(),
         title: format!("and {n} more {noun}"),
-        text: format!("{}. They came when this channel had been sent {most} within a minute.", kinds.join(", ")),
+        text: match channel.audience {
+            Audience::Admin => {
+                format!("{}. They came when this channel had been sent {most} within a minute.", kinds.join(", "))
+            }
+            Audience::User => format!("There is news about {n} more."),
+        },
         key: format!("{GATHERED}/{}", now.0),
         at: now,
         data: serde_json::json!({"n": n, "kinds": waiting.kinds, "since": waiting.since}),

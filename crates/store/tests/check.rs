@@ -341,6 +341,10 @@ planted! {
         "insert into claims select 99, session_id, 1, 1, 0, '[\"00000000000000000000000000ffffff:1\"]', 'alpha' from claims";
     s3_a_claim_that_cannot_be_read: "S3", "update claims set pairs = '[7]'";
     s3_a_claim_of_no_session: "S3", "update claims set session_id = zeroblob(16)";
+    s7_told_by_a_step_that_is_gone: "S7",
+        "insert into notices values ('ops', 'k', 1, zeroblob(16), 'step.failed', 'medium', 'step', 'x', 't')";
+    s7_told_by_a_step_that_delivers_nothing: "S7",
+        "insert into notices select 'ops', 'k', 1, id, 'step.failed', 'medium', 'step', 'x', 't' from steps where id = {done}";
     s6_a_signal_that_nobody_deals_with: "S6", "insert into signals (id, dispatch_group, body, at) values (zeroblob(16), 'alpha', '{}', 1);
          update dispatch_groups set owned_since = 1, lease_ends_at = 9000000000000000";
     s5_a_reason_of_nobody: "S5", "update steps set reason = 'because' where id = {ready}";

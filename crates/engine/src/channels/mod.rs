@@ -16,6 +16,8 @@ type Result<T> = std::result::Result<T, EngineError>;
 /// Secrets that sign at once: the one in use, and the one before it while receivers change over.
 const SECRETS_MAX: usize = 2;
 const CONFIGURATION: &str = "the configuration";
+/// How often a channel of the configuration is put while others change it.
+const TRIES: usize = 5;
 
 /// A channel as somebody wants it.
 #[derive(Clone, PartialEq)]
@@ -87,9 +89,19 @@ fn test(channel: &Channel, severity: Severity, (by, id): (&str, Uuid), at: Times
     }
 }
 
-/// What the configuration says.
+/// What the configuration says. Nodes that start together put the same, and whoever comes second finds it there.
 pub fn put_all(store: &mut dyn Store, orders: &[ChannelOrder], keys: &Keyring) -> Result<()> {
-    orders.iter().try_for_each(|order| put(store, order.clone(), CONFIGURATION, keys).map(drop).map_err(named(order)))
+    for order in orders {
+        let mut done = Ok(());
+        for _ in 0..TRIES {
+            done = put(store, order.clone(), CONFIGURATION, keys).map(drop);
+            if !matches!(done, Err(EngineError::Unavailable(StoreError::Busy(_)))) {
+                break;
+            }
+        }
+        done.map_err(named(order))?;
+    }
+    Ok(())
 }
 
 /// Of several channels, which one it is.

@@ -304,7 +304,9 @@ impl Node {
                 return self.operate_workflow(turn, operation, Reply::Signal(id), now);
             }
             Signal::Trigger { order } => return self.trigger(turn, order, Reply::Signal(id), now),
-            Signal::PauseToken { order } => return self.pause_token(turn, order, Reply::Signal(id), now),
+            Signal::PauseToken { order, hash } => {
+                return self.pause_token(turn, (order, hash), Reply::Signal(id), now);
+            }
             Signal::Tell { channel, notice } => {
                 let reply = row.from.map(|_| Reply::Signal(id));
                 return self.hear_notice(turn, (channel, *notice), (id, reply), now);

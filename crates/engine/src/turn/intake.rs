@@ -45,7 +45,7 @@ impl Node {
                 self.operate_workflow(turn, operation, reply, now)
             }
             Request::Trigger { order, reply } => self.trigger(turn, order, reply, now),
-            Request::PauseToken { order, reply } => self.pause_token(turn, order, reply, now),
+            Request::PauseToken { order, hash, reply } => self.pause_token(turn, (order, hash), reply, now),
             Request::Tell { channel, notice, reply } => {
                 self.tell_channel(turn, (channel, *notice), reply, now)
             }
