@@ -58,7 +58,8 @@ struct Arguments<'a> {
 impl Parcel<'_> {
     /// The step that delivers it, given up after this long without an answer.
     pub fn step(&self, keys: &Keyring, timeout_ms: Option<u64>) -> Result<NewStep, SealError> {
-        let covered = |text: &str| self.token.map_or_else(|| text.into(), |token| text.replace(token, HIDDEN));
+        let covered =
+            |text: &str| self.token.map_or_else(|| text.into(), |token| text.replace(token, HIDDEN));
         let place = match self.address {
             Address::Open => self.url,
             Address::Secret => HIDDEN,
@@ -73,7 +74,8 @@ impl Parcel<'_> {
             Some(token) => self.body.replace(token, &seal(token)?),
             None => self.body.to_string(),
         };
-        let body = RawValue::from_string(body).expect("a body is JSON, and a token has no sign that JSON escapes");
+        let body =
+            RawValue::from_string(body).expect("a body is JSON, and a token has no sign that JSON escapes");
         let secrets = self.secrets.map(|all| all.iter().map(|secret| seal(secret)).collect::<Result<_, _>>());
         let arguments = Arguments {
             url: &url,
@@ -157,7 +159,11 @@ mod tests {
             crate::seal::opened(text, &[owner], &keys).unwrap().map(|(made, _)| made)
         };
         let opened = open(&arguments).unwrap();
-        assert!(opened.contains(parcel.url) && opened.contains(parcel.body) && opened.contains("[\"whsec_AAAA\"]"));
+        assert!(
+            opened.contains(parcel.url)
+                && opened.contains(parcel.body)
+                && opened.contains("[\"whsec_AAAA\"]")
+        );
         for (from, to) in [("notice/1", "notice/2"), ("\"no\"", "\"yes\"")] {
             assert_eq!(open(&arguments.replace(from, to)), None, "{from} was {to}");
         }

@@ -7,8 +7,8 @@ use crate::EngineError;
 use crate::request::{GroupOperation, Operation, Sent, WorkflowOperation};
 use crate::triggers::{TokenOrder, TriggerOrder};
 use model::{
-    BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Notice, Place, Priority, Report, SessionId,
-    SignalId, State, Step, StepId, StepKind, Timestamp, TokenHash, WorkflowId,
+    BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Notice, Place, Priority, Report,
+    SessionId, SignalId, State, Step, StepId, StepKind, Timestamp, TokenHash, WorkflowId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

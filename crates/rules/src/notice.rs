@@ -109,7 +109,8 @@ pub fn gather(waiting: Option<Waiting>, notice: &Notice, now: Timestamp) -> Wait
     waiting.n += 1;
     waiting.severity = waiting.severity.max(notice.severity);
     let known = waiting.kinds.contains_key(&notice.kind);
-    let kind = if known || waiting.kinds.len() < limits::NOTICE_KINDS_GATHERED_MAX { &notice.kind } else { OTHER };
+    let kind =
+        if known || waiting.kinds.len() < limits::NOTICE_KINDS_GATHERED_MAX { &notice.kind } else { OTHER };
     *waiting.kinds.entry(kind.to_string()).or_default() += 1;
     waiting
 }
@@ -130,7 +131,10 @@ pub fn summary(channel: &Channel, waiting: &Waiting, now: Timestamp) -> Notice {
         title: format!("and {n} more {noun}"),
         text: match channel.audience {
             Audience::Admin => {
-                format!("{}. They came when this channel had been sent {most} within a minute.", kinds.join(", "))
+                format!(
+                    "{}. They came when this channel had been sent {most} within a minute.",
+                    kinds.join(", ")
+                )
             }
             Audience::User => format!("There is news about {n} more."),
         },
@@ -176,7 +180,9 @@ pub fn faults(channel: &Channel) -> Vec<Fault> {
     };
     let most = limits::NAME_BYTES_MAX;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if channel.name.is_empty() || channel.name.len() > limits::KEY_NAME_BYTES_MAX || !channel.name.chars().all(is_plain)
+    if channel.name.is_empty()
+        || channel.name.len() > limits::KEY_NAME_BYTES_MAX
+        || !channel.name.chars().all(is_plain)
     {
         let fix = format!("use 1 to {} letters, digits, `-`, `_` and `.`", limits::KEY_NAME_BYTES_MAX);
         fault("name", "is no name for a channel".into(), fix);
@@ -195,10 +201,12 @@ pub fn faults(channel: &Channel) -> Vec<Fault> {
         let fix = "write a whole kind such as `step.failed`, or the beginning of some as `workflow.*`";
         fault(&format!("kinds[{n}]"), format!("`{kind}` is no kind of notice"), fix.into());
     }
-    let is_long = |(name, value): (&String, &String)| name.is_empty() || name.len() > most || value.len() > most;
+    let is_long =
+        |(name, value): (&String, &String)| name.is_empty() || name.len() > most || value.len() > most;
     let strange = |(name, value): (&String, &String)| name.contains('\0') || value.contains('\0');
     if channel.labels.len() > limits::LABELS_MAX || channel.labels.iter().any(|l| is_long(l) || strange(l)) {
-        let fix = format!("write at most {} with names and values of at most {most} bytes", limits::LABELS_MAX);
+        let fix =
+            format!("write at most {} with names and values of at most {most} bytes", limits::LABELS_MAX);
         fault("labels", "there are too many, or one is too long or has no name".into(), fix);
     }
     if !(1..=limits::NOTICES_PER_MINUTE_MAX).contains(&channel.per_minute) {

@@ -1,18 +1,18 @@
 //! What people ask, answered from one reading connection: for the API, the pages and the command line alike.
 
+mod channels;
 mod course;
 mod definitions;
 mod pauses;
 mod polls;
-mod channels;
 mod subscriptions;
 mod workflows;
 
+pub use channels::{channel, channels, notices};
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
 pub use pauses::{pauses, triggers};
 pub use polls::{polls, read_poll_cursor};
-pub use channels::{channel, channels, notices};
 pub use subscriptions::subscriptions;
 pub use workflows::{workflow, workflows};
 

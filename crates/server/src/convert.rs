@@ -1,23 +1,23 @@
 //! From the engine's types to those of the API.
 
+mod channel;
 mod key;
 mod message_group;
 mod pause;
 mod poll;
 mod pool;
 mod resolution;
-mod channel;
 mod subscription;
 pub mod worker;
 mod workflow;
 
+pub use channel::{channel, channel_made_view, channel_view, notice_view, severity, telling_view};
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pause::{pause_view, trigger_payload_view, triggered_view};
 pub use poll::{poll_view, polling_view, polls_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
 pub use resolution::{compensation_view, decision, resolution_view, resolve_body};
-pub use channel::{channel, channel_made_view, channel_view, notice_view, severity, telling_view};
 pub use subscription::{subscription, subscription_change, subscription_made_view, subscription_view};
 pub use workflow::{
     cloud_event, decision_view, definition_fault, definition_view, item_counts, started_view,

@@ -67,7 +67,11 @@ fn verified((headers, body): &(Value, String), secret: &str) -> String {
 
 fn all_verbs(home: &Home, heard: &Heard) {
     let told = home.ok(&["notify", "test"]);
-    assert!(told.contains("ops: the receiver answered 200 in ") && told.contains("room: the receiver answered 200"), "{told}");
+    assert!(
+        told.contains("ops: the receiver answered 200 in ")
+            && told.contains("room: the receiver answered 200"),
+        "{told}"
+    );
     assert!(told.contains(": thanks"), "{told}");
     let refused = home.fails(1, &["notify", "test", "ops", "--severity", "low"]);
     assert!(refused.contains("ops: refused: it takes nothing below `medium`"), "{refused}");
@@ -83,7 +87,10 @@ fn all_verbs(home: &Home, heard: &Heard) {
     let listed = home.json(&["notify", "list", "--json"]);
     assert_eq!((listed.len(), &listed[0]["told"], &listed[1]["url"]), (2, &json!(2), &json!("[secret]")));
     let table = home.ok(&["notify", "list"]);
-    assert!(table.contains("workflow.*") && !table.contains("CANARY") && !table.contains("whsec_"), "{table}");
+    assert!(
+        table.contains("workflow.*") && !table.contains("CANARY") && !table.contains("whsec_"),
+        "{table}"
+    );
     let heard = heard.lock().unwrap().clone();
     let hook = heard.iter().find(|(headers, _)| headers["webhook-signature"].is_string()).unwrap();
     assert_eq!(verified(hook, SECRET), "stepfast.channel.test\n");
@@ -128,7 +135,10 @@ fn a_receiver_that_refuses_is_told_and_the_exit_code_says_so() {
     let (place, _) = receiver("500 Oh|broken");
     configured(&home, &place);
     let told = home.fails(1, &["notify", "test", "room"]);
-    assert!(told.contains("room: ") && told.contains(" 500 in ") && told.contains("stepfast steps attempts"), "{told}");
+    assert!(
+        told.contains("room: ") && told.contains(" 500 in ") && told.contains("stepfast steps attempts"),
+        "{told}"
+    );
     assert!(!told.contains("CANARY"), "{told}");
 }
 
@@ -138,6 +148,22 @@ fn faults_of_the_file_are_told_before_anything_starts() {
     let text = "[[notify.channel]]\nname = \"ops\"\nkind = \"webhook\"\nurl = \"https://example.com\"\nsecret = \"CANARY\"\nper_minut = 3\n";
     std::fs::write(home.dir.path().join("stepfast.toml"), text).unwrap();
     let told = home.fails(3, &["notify", "list"]);
-    assert!(told.contains("notify.channel ops: per_minut is not a setting; did you mean `per_minute`?"), "{told}");
+    assert!(
+        told.contains("notify.channel ops: per_minut is not a setting; did you mean `per_minute`?"),
+        "{told}"
+    );
     assert!(!told.contains("CANARY"), "{told}");
+}
+
+#[test]
+fn no_log_shows_a_secret() {
+    let home = Home::new();
+    let (place, _) = receiver("500 Oh|broken");
+    configured(&home, &place);
+    let output = home.command(&["notify", "test"]).env("RUST_LOG", "debug").output().unwrap();
+    let said = common::text(&output.stdout) + &common::text(&output.stderr);
+    assert!(said.contains("DEBUG") && said.contains("room: "), "{said}");
+    for secret in ["CANARY", SECRET.strip_prefix("whsec_").unwrap()] {
+        assert!(!said.contains(secret), "{said}");
+    }
 }

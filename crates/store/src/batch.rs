@@ -3,9 +3,9 @@
 use crate::Lease;
 use crate::channels::NoticeRow;
 use model::{
-    Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail, DispatchGroup, Event, LogLine, Name,
-    NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId,
-    Timestamp, TriggerPayload, Workflow, WorkflowId,
+    Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail, DispatchGroup, Event,
+    LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State,
+    Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 

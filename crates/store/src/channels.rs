@@ -131,7 +131,8 @@ fn read(row: &Row) -> Result<Stored> {
 
 /// What each channel was sent, by name.
 pub fn sends(sql: &dyn Sql) -> Result<Vec<(String, ChannelSends)>> {
-    let text = "select channel, told, gathered, waiting, version from channel_sends order by channel limit $1";
+    let text =
+        "select channel, told, gathered, waiting, version from channel_sends order by channel limit $1";
     // Rows of channels that are gone stay; there are no more than were made.
     sql.rows(text, params![limits::PAGE_ROWS_MAX as i64], sent)
 }
@@ -152,7 +153,8 @@ fn sent(row: &Row) -> Result<(String, ChannelSends)> {
 
 /// When a channel was sent something since, oldest first, but for those before the last so many.
 pub fn recent(sql: &dyn Sql, channel: &str, since: Timestamp, most: u32) -> Result<Vec<Timestamp>> {
-    let text = "select told_at from notices where channel = $1 and told_at > $2 order by told_at desc limit $3";
+    let text =
+        "select told_at from notices where channel = $1 and told_at > $2 order by told_at desc limit $3";
     let mut found = sql.rows(text, params![channel, since, most], |row| Ok(Timestamp(row.get(0)?)))?;
     found.reverse();
     Ok(found)

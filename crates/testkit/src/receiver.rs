@@ -25,7 +25,12 @@ impl Came {
     pub fn is_signed_with(&self, secret: &str) -> bool {
         let secrets = WebhookSecrets::of(&[secret]).expect("a secret");
         let seconds = self.headers[WEBHOOK_TIMESTAMP].parse().expect("seconds");
-        secrets.verify(&self.headers[WEBHOOK_ID], seconds, self.body.as_bytes(), &self.headers[WEBHOOK_SIGNATURE])
+        secrets.verify(
+            &self.headers[WEBHOOK_ID],
+            seconds,
+            self.body.as_bytes(),
+            &self.headers[WEBHOOK_SIGNATURE],
+        )
     }
 }
 

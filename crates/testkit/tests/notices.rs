@@ -37,7 +37,8 @@ fn ops() -> ChannelOrder {
 
 async fn stage(channels: Vec<ChannelOrder>) -> Stage {
     let (host, secrets) = ("stage".into(), keys("k1"));
-    Stage::with(Config { by_hand: true, full_history: true, host, secrets, channels, ..Config::default() }).await
+    Stage::with(Config { by_hand: true, full_history: true, host, secrets, channels, ..Config::default() })
+        .await
 }
 
 fn deliveries(stage: &Stage, channel: &str) -> Vec<StepRow> {

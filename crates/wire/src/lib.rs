@@ -37,7 +37,8 @@ mod workflow;
 pub use alert::{AlertPage, AlertView, AuditPage, AuditView};
 pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
 pub use channel::{
-    ChannelBody, ChannelMadeView, ChannelPage, ChannelTestBody, ChannelView, NoticePage, NoticeView, TellingView,
+    ChannelBody, ChannelMadeView, ChannelPage, ChannelTestBody, ChannelView, NoticePage, NoticeView,
+    TellingView,
 };
 pub use dashboard::{
     ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,

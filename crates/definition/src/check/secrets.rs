@@ -50,7 +50,9 @@ fn purpose(field: &str) -> Purpose {
     let key = |n: usize| field.split('.').nth(n).and_then(|part| part.split('[').next());
     match (key(1).filter(|_| field.starts_with("steps[")), key(2)) {
         // Whoever is polled, or undoes a step, is given things as any other job is.
-        (Some("arguments" | "input"), _) | (Some("poll" | "compensation"), Some("arguments")) => Purpose::Gift,
+        (Some("arguments" | "input"), _) | (Some("poll" | "compensation"), Some("arguments")) => {
+            Purpose::Gift
+        }
         (Some("each"), _) => Purpose::List,
         _ => Purpose::Decision,
     }

@@ -60,7 +60,8 @@ impl Engine {
     /// Tell one channel something of no meaning.
     pub async fn test_channel(&self, name: &str, severity: Severity, by: &str) -> Result<Telling> {
         let wanted = name.to_string();
-        let found = self.with_store(move |store| (record::find(store.reader(), &wanted), store.now())).await?;
+        let found =
+            self.with_store(move |store| (record::find(store.reader(), &wanted), store.now())).await?;
         let (Some(stored), at) = (found.0?, found.1) else { return Err(EngineError::NoChannel(name.into())) };
         let id = Uuid::from_bytes(crate::Ids::default().row(at));
         self.tell_channel(name, test(&stored.channel, severity, (by, id), at)).await
@@ -69,7 +70,9 @@ impl Engine {
 
 fn test(channel: &Channel, severity: Severity, (by, id): (&str, Uuid), at: Timestamp) -> Notice {
     let text = match channel.audience {
-        Audience::Admin => format!("{by} looks whether the channel `{}` works. Nothing has happened.", channel.name),
+        Audience::Admin => {
+            format!("{by} looks whether the channel `{}` works. Nothing has happened.", channel.name)
+        }
         Audience::User => "This is a test. Nothing has happened.".into(),
     };
     Notice {
@@ -109,7 +112,8 @@ fn named(order: &ChannelOrder) -> impl Fn(EngineError) -> EngineError {
     let name = order.channel.name.clone();
     move |problem| match problem {
         EngineError::Invalid(faults) => {
-            let of = |fault: Fault| Fault { field: format!("notify.channel {name}: {}", fault.field), ..fault };
+            let of =
+                |fault: Fault| Fault { field: format!("notify.channel {name}: {}", fault.field), ..fault };
             EngineError::Invalid(faults.into_iter().map(of).collect())
         }
         other => other,
@@ -123,7 +127,10 @@ fn owner(name: &str) -> Uuid {
 }
 
 /// A channel on record with its address, and what signs, in clear.
-pub(crate) fn open(stored: &Stored, keys: &Keyring) -> std::result::Result<(Channel, Vec<String>), SealError> {
+pub(crate) fn open(
+    stored: &Stored,
+    keys: &Keyring,
+) -> std::result::Result<(Channel, Vec<String>), SealError> {
     let owner = owner(&stored.channel.name);
     let url = match stored.channel.kind {
         ChannelKind::Webhook => stored.channel.url.clone(),
@@ -197,9 +204,13 @@ fn too_many(n: usize) -> Fault {
 
 fn wrong(kind: ChannelKind, secrets: &[String]) -> Option<Fault> {
     let (problem, fix) = match kind {
-        ChannelKind::Chat => ("a chat is sent nothing signed", "leave it out; its address is its secret".into()),
+        ChannelKind::Chat => {
+            ("a chat is sent nothing signed", "leave it out; its address is its secret".into())
+        }
         ChannelKind::Webhook if (1..=SECRETS_MAX).contains(&secrets.len()) => return None,
-        ChannelKind::Webhook => ("there are none, or too many", format!("write 1 to {SECRETS_MAX}, the newest first")),
+        ChannelKind::Webhook => {
+            ("there are none, or too many", format!("write 1 to {SECRETS_MAX}, the newest first"))
+        }
     };
     Some(Fault { field: "secrets".into(), problem: problem.into(), fix })
 }
@@ -260,5 +271,7 @@ fn told(channel: &Channel) -> String {
     let labels: String = labels.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let to = channel.shown_url();
     let state = if *active { "" } else { ", not active" };
-    format!("{kind} for {audience}: {kinds} from {min_severity}{labels} to {to}, {per_minute} a minute{state}")
+    format!(
+        "{kind} for {audience}: {kinds} from {min_severity}{labels} to {to}, {per_minute} a minute{state}"
+    )
 }

@@ -76,7 +76,11 @@ impl Notices {
     /// It is told before the turn is stored.
     pub fn owe(&mut self, notice: Notice) {
         if self.owed.len() >= limits::NOTICES_PER_TURN_MAX {
-            warn!(kind = notice.kind, entity = notice.entity_id, "more happened in a turn than channels are told of");
+            warn!(
+                kind = notice.kind,
+                entity = notice.entity_id,
+                "more happened in a turn than channels are told of"
+            );
             return;
         }
         self.owed.push(notice);
@@ -172,7 +176,11 @@ impl Node {
         }
         match self.channel_named(&channel, now)? {
             Some(to) if takes(&to.channel, &notice) => self.tell_one(turn, &to, &notice, now)?,
-            _ => warn!(channel, kind = notice.kind, "a notice came for a channel that does not take it any more"),
+            _ => warn!(
+                channel,
+                kind = notice.kind,
+                "a notice came for a channel that does not take it any more"
+            ),
         }
         turn.acts.heard(signal);
         Ok(())
@@ -198,7 +206,9 @@ impl Node {
         self.notices.read_at = Some(now);
         if !self.notices.all.is_empty() && !self.notices.looked {
             self.notices.looked = true;
-            for (name, _) in record::sends(self.store.reader())?.iter().filter(|(_, sends)| sends.waiting.is_some()) {
+            for (name, _) in
+                record::sends(self.store.reader())?.iter().filter(|(_, sends)| sends.waiting.is_some())
+            {
                 if let Some(known) = self.notices.named(name).filter(|known| self.is_home(&known.home)) {
                     self.open_book(&known.channel, now)?;
                 }

@@ -4,9 +4,9 @@
 //!        handed its work, and a report is covered first, before anything is made of it.
 
 use super::node::Node;
+use crate::delivery::{DELIVER, bound_to};
 use crate::request::{Reply, Request};
 use crate::seal::{Keyring, SealError, Values, Veil, opened};
-use crate::delivery::{DELIVER, bound_to};
 use model::{Claim, Failure, Outcome, Report, Sealed, SessionId, Step, StepId, WorkflowId, limits};
 use std::sync::Arc;
 use store::Result;

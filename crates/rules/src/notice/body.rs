@@ -17,7 +17,9 @@ pub struct Letter {
 /// The notice as a channel is told it, under an id that is the same however often it is tried.
 pub fn letter(channel: &Channel, notice: &Notice, id: &str) -> Letter {
     match channel.kind {
-        ChannelKind::Webhook => Letter { content_type: "application/cloudevents+json", body: event(notice, id) },
+        ChannelKind::Webhook => {
+            Letter { content_type: "application/cloudevents+json", body: event(notice, id) }
+        }
         ChannelKind::Chat => Letter { content_type: "application/json", body: chat(notice).to_string() },
     }
 }
@@ -28,7 +30,14 @@ fn event(notice: &Notice, id: &str) -> String {
         Audience::User => ("/".into(), None, for_user(notice)),
     };
     let data = data.to_string();
-    cloud_event(&Happened { id, source: &source, kind: &notice.kind, subject, at: notice.at, data: Some(&data) })
+    cloud_event(&Happened {
+        id,
+        source: &source,
+        kind: &notice.kind,
+        subject,
+        at: notice.at,
+        data: Some(&data),
+    })
 }
 
 /// Where more can be read about it.

@@ -1,3 +1,5 @@
+//! What channels take, when, and what they read of it.
+
 use super::*;
 use model::Sealed;
 use serde_json::{Value, json};
@@ -67,7 +69,10 @@ fn a_channel_takes_what_it_asks_for() {
     assert_eq!(of(&|c| c.kinds = vec!["step.failed".into(), "workflow.*".into()]), "taken");
     assert_eq!(of(&|c| c.kinds = vec!["step.failed".into()]), "it takes only step.failed");
     assert_eq!(of(&|c| c.labels = [("team".to_string(), "a".to_string())].into()), "taken");
-    assert_eq!(of(&|c| c.labels = [("team".to_string(), "b".to_string())].into()), "it takes only what has its labels");
+    assert_eq!(
+        of(&|c| c.labels = [("team".to_string(), "b".to_string())].into()),
+        "it takes only what has its labels"
+    );
     let only = Channel { kinds: vec!["step.failed".into()], ..plain.clone() };
     assert!(takes(&only, &notice(TEST, Severity::Low)) && takes(&only, &notice(GATHERED, Severity::Low)));
     assert!(may_take(&only, Audience::Admin, "step.failed", Severity::Low));
@@ -91,7 +96,11 @@ fn what_is_too_much_is_counted_and_told_as_one() {
     assert_eq!(waiting.kinds.values().sum::<u64>(), 31, "none is lost");
     let told = summary(&channel(ChannelKind::Chat), &waiting, Timestamp(7));
     assert_eq!((told.title.as_str(), told.severity), ("and 31 more notices", Severity::High));
-    assert!(told.text.contains("11 × step.failed") && told.text.contains("sent 2 within a minute"), "{}", told.text);
+    assert!(
+        told.text.contains("11 × step.failed") && told.text.contains("sent 2 within a minute"),
+        "{}",
+        told.text
+    );
     assert!(takes(&channel(ChannelKind::Chat), &told));
 }
 

@@ -88,7 +88,9 @@ pub fn channel_made_view(about: ChannelView, secret: Option<&SigningSecret>) -> 
 pub fn telling_view(channel: &str, telling: Telling) -> TellingView {
     let (became, step_id, why) = match telling {
         Telling::Sent { step } => ("sent", Some(step.to_string()), None),
-        Telling::Gathered => ("gathered", None, Some("it was sent as much as it takes in a minute".to_string())),
+        Telling::Gathered => {
+            ("gathered", None, Some("it was sent as much as it takes in a minute".to_string()))
+        }
         Telling::Quiet => ("quiet", None, Some("the same was told already".to_string())),
         Telling::Refused { why } => ("refused", None, Some(why)),
     };

@@ -37,26 +37,40 @@ async fn a_channel_is_put_listed_tried_and_removed() {
         (&json!("ops"), &json!("1h"), &json!(5), &json!({"team": "a"}), &json!(0))
     );
     let refused = place.post("/v1/channels/ops/test", r#"{"severity": "low"}"#).await.ok();
-    assert_eq!((&refused["became"], &refused["why"]), (&json!("refused"), &json!("it takes nothing below `medium`")));
+    assert_eq!(
+        (&refused["became"], &refused["why"]),
+        (&json!("refused"), &json!("it takes nothing below `medium`"))
+    );
     let sent = place.post("/v1/channels/ops/test", "{}").await.ok();
     assert_eq!(sent["became"], "sent");
     let step = place.get(&format!("/v1/steps/{}", sent["step_id"].as_str().unwrap())).await;
     assert_eq!((&step.ok()["action"], &step.ok()["relatable_id"]), (&json!("deliver"), &json!("ops")));
     let told = place.get("/v1/notices").await.ok();
-    assert_eq!((&told["notices"][0]["kind"], &told["notices"][0]["channel"]), (&json!("channel.test"), &json!("ops")));
+    assert_eq!(
+        (&told["notices"][0]["kind"], &told["notices"][0]["channel"]),
+        (&json!("channel.test"), &json!("ops"))
+    );
     let page = place.get("/notifications").await;
-    assert!(page.text().contains("channel.test") && page.text().contains("step.failed from medium team=a, 5 a minute"));
+    assert!(
+        page.text().contains("channel.test")
+            && page.text().contains("step.failed from medium team=a, 5 a minute")
+    );
     let bare = secret.strip_prefix("whsec_").unwrap();
     for path in ["/v1/channels", "/v1/audit", "/v1/notices", "/notifications", "/v1/steps?action=deliver"] {
         assert!(!place.get(path).await.text().contains(bare), "{path}");
     }
-    assert!(!step.text().contains(bare) && step.text().contains("\"secrets\":[\"[secret]\"]"), "{}", step.text());
+    assert!(
+        !step.text().contains(bare) && step.text().contains("\"secrets\":[\"[secret]\"]"),
+        "{}",
+        step.text()
+    );
     place.post("/v1/channels/ops/remove", "{}").await.ok();
     for path in ["/v1/channels/ops/remove", "/v1/channels/ops/test"] {
         place.post(path, "{}").await.refused(404, "not_found");
     }
     let audit = place.get("/v1/audit").await.ok();
-    let verbs: Vec<&str> = audit["audit"].as_array().unwrap().iter().map(|row| row["verb"].as_str().unwrap()).collect();
+    let verbs: Vec<&str> =
+        audit["audit"].as_array().unwrap().iter().map(|row| row["verb"].as_str().unwrap()).collect();
     assert_eq!(verbs.iter().filter(|verb| verb.ends_with(" channel")).count(), 4, "{verbs:?}");
     place.close().await;
 }
@@ -64,7 +78,8 @@ async fn a_channel_is_put_listed_tried_and_removed() {
 #[tokio::test]
 async fn the_address_of_a_chat_is_shown_to_nobody() {
     let place = Place::open();
-    let chat = json!({"name": "room", "kind": "chat", "url": format!("https://chat.example.com/T1/{CANARY}")});
+    let chat =
+        json!({"name": "room", "kind": "chat", "url": format!("https://chat.example.com/T1/{CANARY}")});
     let made = place.post("/v1/channels", chat.to_string()).await;
     assert_eq!((&made.ok()["url"], &made.ok()["secret"]), (&json!("[secret]"), &Value::Null));
     let sent = place.post("/v1/channels/room/test", "{}").await.ok();
@@ -72,12 +87,17 @@ async fn the_address_of_a_chat_is_shown_to_nobody() {
     let signed = json!({"name": "room", "kind": "chat", "secrets": [CANARY]}).to_string();
     let refused = place.post("/v1/channels", signed).await;
     refused.refused(422, "invalid_request");
-    let bad = json!({"name": "room", "kind": "chat", "url": format!("https://chat.example.com/?{CANARY}")}).to_string();
+    let bad = json!({"name": "room", "kind": "chat", "url": format!("https://chat.example.com/?{CANARY}")})
+        .to_string();
     let bad = place.post("/v1/channels", bad).await;
     bad.refused(422, "invalid_request");
     let mut texts = vec![made.text().to_string(), refused.text().to_string(), bad.text().to_string()];
     let pages = ["/v1/channels", "/v1/notices", "/v1/audit", "/notifications", "/step-dispatcher/steps"];
-    let of_step = [format!("/v1/steps/{step}"), format!("/step-dispatcher/steps/{step}"), format!("/v1/steps/{step}/attempts")];
+    let of_step = [
+        format!("/v1/steps/{step}"),
+        format!("/step-dispatcher/steps/{step}"),
+        format!("/v1/steps/{step}/attempts"),
+    ];
     for path in pages.into_iter().map(String::from).chain(of_step) {
         texts.push(place.get(&path).await.text().to_string());
     }
@@ -90,7 +110,8 @@ async fn the_address_of_a_chat_is_shown_to_nobody() {
 #[tokio::test]
 async fn what_is_wrong_is_told_at_once_and_a_secret_is_kept_nowhere() {
     let place = Place::open();
-    let words = json!({"name": "a", "kind": "mail", "audience": "all", "min_severity": "loud", "quiet": "soon"});
+    let words =
+        json!({"name": "a", "kind": "mail", "audience": "all", "min_severity": "loud", "quiet": "soon"});
     let told = place.post("/v1/channels", words.to_string()).await.refused(422, "invalid_request");
     let fields = |told: &Value| -> Vec<String> {
         told["faults"].as_array().unwrap().iter().map(|f| f["field"].as_str().unwrap().to_string()).collect()
@@ -108,6 +129,9 @@ async fn what_is_wrong_is_told_at_once_and_a_secret_is_kept_nowhere() {
         place.send(request.body(Body::from(webhook())).unwrap())
     };
     let (first, second) = (once().await.ok(), once().await.ok());
-    assert!(first["secret"].is_string() && second["secret"].is_null(), "an answer that holds a secret is not kept");
+    assert!(
+        first["secret"].is_string() && second["secret"].is_null(),
+        "an answer that holds a secret is not kept"
+    );
     place.close().await;
 }

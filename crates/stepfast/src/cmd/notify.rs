@@ -118,13 +118,15 @@ async fn answered(door: &Door, telling: TellingView) -> Result<Answered> {
     let waited = tokio::time::timeout(PATIENCE, async {
         loop {
             look.tick().await;
-            if let Some(attempt) = door.step(&step).await?.and_then(|shown| shown.attempts.into_iter().last()) {
+            if let Some(attempt) = door.step(&step).await?.and_then(|shown| shown.attempts.into_iter().last())
+            {
                 return anyhow::Ok(attempt);
             }
         }
     });
     let Ok(attempt) = waited.await else {
-        let problem = format!("nobody has delivered step {step} within {} s; does a worker run?", PATIENCE.as_secs());
+        let problem =
+            format!("nobody has delivered step {step} within {} s; does a worker run?", PATIENCE.as_secs());
         bail!(Unavailable(problem));
     };
     let attempt = attempt?;

@@ -51,7 +51,11 @@ pub fn environment() -> Vec<(String, String)> {
 }
 
 /// What the environment says of a channel takes the place of what the file says.
-pub fn check(raw: &RawNotify, environment: &[(String, String)], faults: &mut Vec<String>) -> Vec<ChannelOrder> {
+pub fn check(
+    raw: &RawNotify,
+    environment: &[(String, String)],
+    faults: &mut Vec<String>,
+) -> Vec<ChannelOrder> {
     let how = "notify holds channels, as [[notify.channel]] with `name`, `kind` and `url`";
     let Some(table) = raw.0.as_table() else {
         faults.push(how.into());
@@ -67,13 +71,18 @@ pub fn check(raw: &RawNotify, environment: &[(String, String)], faults: &mut Vec
     };
     let (mut orders, mut seen) = (Vec::new(), BTreeSet::new());
     for (n, channel) in channels.iter().enumerate() {
-        let name = channel.get("name").and_then(Value::as_str).map_or_else(|| format!("#{}", n + 1), String::from);
+        let name =
+            channel.get("name").and_then(Value::as_str).map_or_else(|| format!("#{}", n + 1), String::from);
         if !seen.insert(variable_part(&name)) {
-            faults.push(format!("notify.channel {name}: another name differs only in case or signs, or not at all"));
+            faults.push(format!(
+                "notify.channel {name}: another name differs only in case or signs, or not at all"
+            ));
         }
         match one(channel, &name, environment) {
             Ok(order) => orders.push(order),
-            Err(wrong) => faults.extend(wrong.into_iter().map(|fault| format!("notify.channel {name}: {fault}"))),
+            Err(wrong) => {
+                faults.extend(wrong.into_iter().map(|fault| format!("notify.channel {name}: {fault}")))
+            }
         }
     }
     orders
@@ -128,16 +137,21 @@ fn one(value: &Value, name: &str, environment: &[(String, String)]) -> Result<Ch
 
 /// What is wrong with what was understood.
 fn sound(order: ChannelOrder) -> Result<ChannelOrder, Vec<String>> {
-    let mut faults: Vec<String> = rules::notice::faults(&order.channel).iter().map(ToString::to_string).collect();
+    let mut faults: Vec<String> =
+        rules::notice::faults(&order.channel).iter().map(ToString::to_string).collect();
     match (order.channel.kind, order.secrets.as_deref()) {
         (ChannelKind::Webhook, None | Some([])) => {
-            faults.push("a webhook is signed; write `secret = \"whsec_…\"` with the base64 of 24 to 64 bytes".into());
+            faults.push(
+                "a webhook is signed; write `secret = \"whsec_…\"` with the base64 of 24 to 64 bytes".into(),
+            );
         }
         (ChannelKind::Webhook, Some(secrets)) => {
             let wrong = secrets.iter().filter_map(|secret| SigningSecret::given(secret).err());
             faults.extend(wrong.map(|problem| problem.to_string()));
         }
-        (ChannelKind::Chat, Some(_)) => faults.push("a chat is sent nothing signed; leave `secret` out".into()),
+        (ChannelKind::Chat, Some(_)) => {
+            faults.push("a chat is sent nothing signed; leave `secret` out".into())
+        }
         (ChannelKind::Chat, None) => {}
     }
     if faults.is_empty() { Ok(order) } else { Err(faults) }
@@ -153,7 +167,8 @@ fn text(table: &Table, key: &str, faults: &mut Vec<String>) -> Option<String> {
 
 fn kinds(table: &Table, faults: &mut Vec<String>) -> Vec<String> {
     let Some(value) = table.get("kinds") else { return Vec::new() };
-    let read = value.as_array().and_then(|all| all.iter().map(|one| one.as_str().map(String::from)).collect());
+    let read =
+        value.as_array().and_then(|all| all.iter().map(|one| one.as_str().map(String::from)).collect());
     read.unwrap_or_else(|| {
         faults.push("kinds: write a list of texts, such as [\"step.failed\", \"workflow.*\"]".into());
         Vec::new()
@@ -192,9 +207,11 @@ fn secrets(table: &Table) -> Result<Option<Vec<String>>, String> {
     match (table.get("secret"), table.get("secrets")) {
         (None, None) => Ok(None),
         (Some(Value::String(one)), None) => Ok(Some(vec![one.clone()])),
-        (None, Some(Value::Array(many))) => {
-            many.iter().map(|s| s.as_str().map(String::from).ok_or_else(how)).collect::<Result<_, _>>().map(Some)
-        }
+        (None, Some(Value::Array(many))) => many
+            .iter()
+            .map(|s| s.as_str().map(String::from).ok_or_else(how))
+            .collect::<Result<_, _>>()
+            .map(Some),
         _ => Err(how()),
     }
 }
@@ -222,9 +239,13 @@ mod tests {
              min_severity = \"medium\"\nkinds = [\"step.failed\"]\nlabels = {{ team = \"a\" }}\nper_minute = 5\nquiet = \"1h\"\n\
              [[channel]]\nname = \"people\"\nkind = \"chat\"\naudience = \"user\"\nactive = false\n"
         );
-        let orders = read(&file, &[("STEPFAST_NOTIFY_PEOPLE_URL", "https://chat.example.com/T/hunter2")]).unwrap();
+        let orders =
+            read(&file, &[("STEPFAST_NOTIFY_PEOPLE_URL", "https://chat.example.com/T/hunter2")]).unwrap();
         let (ops, people) = (&orders[0].channel, &orders[1].channel);
-        assert_eq!((ops.per_minute, ops.quiet.as_secs(), ops.kinds.len(), ops.labels.len()), (5, 3_600, 1, 1));
+        assert_eq!(
+            (ops.per_minute, ops.quiet.as_secs(), ops.kinds.len(), ops.labels.len()),
+            (5, 3_600, 1, 1)
+        );
         assert_eq!((ops.min_severity, people.audience), (model::Severity::Medium, model::Audience::User));
         assert!(people.url.ends_with("hunter2") && !people.active && orders[1].secrets.is_none());
         assert_eq!(orders[0].secrets.as_deref(), Some(&[SECRET.to_string()][..]));
@@ -242,10 +263,19 @@ mod tests {
             (webhook("secrets = \"hunter2\""), "as a list, the newest first"),
             (webhook("sercet = \"hunter2\""), "sercet is not a setting; did you mean `secret`?"),
             (webhook(&format!("secret = \"{SECRET}\"\nper_minute = 0")), "per_minute: is 0; write 1 to 600"),
-            (webhook("min_severity = \"loud\""), "min_severity: `loud` is not known; write one of low, medium"),
+            (
+                webhook("min_severity = \"loud\""),
+                "min_severity: `loud` is not known; write one of low, medium",
+            ),
             (webhook("quiet = \"soon\""), "quiet: is no span of time"),
-            ("[[channel]]\nname = \"c\"\nkind = \"chat\"\nurl = \"hunter2\"".into(), "url: does not begin with http"),
-            ("[[channel]]\nkind = \"mail\"".into(), "notify.channel #1: kind: `mail` is not known; write one of webhook, chat"),
+            (
+                "[[channel]]\nname = \"c\"\nkind = \"chat\"\nurl = \"hunter2\"".into(),
+                "url: does not begin with http",
+            ),
+            (
+                "[[channel]]\nkind = \"mail\"".into(),
+                "notify.channel #1: kind: `mail` is not known; write one of webhook, chat",
+            ),
             ("channel = \"hunter2\"".into(), "notify holds channels"),
             ("[chanel]".into(), "notify.chanel is not a setting"),
         ] {

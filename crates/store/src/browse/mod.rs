@@ -17,12 +17,12 @@ use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
 use crate::{
-    AuditEntry, EventRow, KeyHash, Result, StoreError, channels, keys, params, pools, previous, reads, rows, settings,
-    subscriptions,
+    AuditEntry, EventRow, KeyHash, Result, StoreError, channels, keys, params, pools, previous, reads, rows,
+    settings, subscriptions,
 };
 use model::{
-    Block, BlockId, Breaker, ChannelSends, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
-    SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
+    Block, BlockId, Breaker, ChannelSends, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId,
+    PoolUse, SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
 };
 use std::collections::BTreeMap;
 

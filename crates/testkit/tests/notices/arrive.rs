@@ -61,7 +61,10 @@ async fn a_notice_arrives_signed_and_what_signs_it_stands_nowhere() {
     assert!(came.is_signed_with(SECRET) && !came.is_signed_with("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"));
     assert_eq!(came.headers["content-type"], "application/cloudevents+json");
     let event = came.json();
-    assert_eq!((came.kind().as_str(), &event["id"]), ("stepfast.step.failed", &json!(came.headers["webhook-id"])));
+    assert_eq!(
+        (came.kind().as_str(), &event["id"]),
+        ("stepfast.step.failed", &json!(came.headers["webhook-id"]))
+    );
     assert_eq!(event["data"]["entity"], json!({"type": "step", "id": id.to_string()}));
     let all = everything(&scene.stage.database()).await;
     assert!(holds(&all, "step.failed") && !holds(&all, SECRET.strip_prefix("whsec_").unwrap()));
@@ -80,11 +83,18 @@ async fn a_chat_is_told_in_its_own_words_and_its_address_stands_nowhere() {
     let told = came[1].json();
     assert_eq!(came[1].headers["content-type"], "application/json");
     assert!(told["text"].as_str().unwrap().starts_with("[medium] a step `sleep` failed\n"), "{told}");
-    let kinds: Vec<&str> = told["blocks"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> =
+        told["blocks"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["header", "section", "context"]);
-    assert!(told["blocks"][1]["text"]["text"].as_str().unwrap().contains("does not understand its arguments"), "{told}");
+    assert!(
+        told["blocks"][1]["text"]["text"].as_str().unwrap().contains("does not understand its arguments"),
+        "{told}"
+    );
     let all = everything(&scene.stage.database()).await;
-    assert!(holds(&all, "step.failed") && !holds(&all, "CANARY-hunter2"), "neither in its row nor in what went wrong");
+    assert!(
+        holds(&all, "step.failed") && !holds(&all, "CANARY-hunter2"),
+        "neither in its row nor in what went wrong"
+    );
     scene.end().await;
 }
 
@@ -96,12 +106,14 @@ async fn a_receiver_that_is_down_holds_nobody_up() {
     let down = webhook("down", &format!("http://{gone}/x"));
     let places = [receiver.place.clone(), gone];
     let scene = Scene::set(vec![down, webhook("up", &receiver.url())], &places).await;
-    let steps: Vec<Value> = (0..20).map(|n| if n % 4 == 0 { BROKEN.clone() } else { json!({"action": "noop"}) }).collect();
+    let steps: Vec<Value> =
+        (0..20).map(|n| if n % 4 == 0 { BROKEN.clone() } else { json!({"action": "noop"}) }).collect();
     let ids = scene.stage.create(json!(steps)).await;
-    scene.until("the others are told, and work goes on", |stage| {
-        is_over(stage, "up") && ids.iter().all(|id| stage.step(*id).step.state.is_terminal())
-    })
-    .await;
+    scene
+        .until("the others are told, and work goes on", |stage| {
+            is_over(stage, "up") && ids.iter().all(|id| stage.step(*id).step.state.is_terminal())
+        })
+        .await;
     assert_eq!(receiver.came().len(), 5);
     let waiting = deliveries(&scene.stage, "down");
     assert_eq!(waiting.len(), 5);

@@ -84,7 +84,8 @@ async fn a_test_arrives_where_it_may_and_is_refused_where_not() {
 #[tokio::test]
 async fn retention_takes_the_step_and_what_was_told_stays_known_for_a_month() {
     let mut stage = stage(vec![ops()]).await;
-    let tell = async |stage: &Stage| stage.engine.tell_channel("ops", notice("a", Severity::High)).await.unwrap();
+    let tell =
+        async |stage: &Stage| stage.engine.tell_channel("ops", notice("a", Severity::High)).await.unwrap();
     let Telling::Sent { step } = tell(&stage).await else { panic!("it is the first") };
     stage.operate(step, Some(Verb::Cancel)).await.unwrap();
     stage.advance(Duration::from_secs(60)).await;
@@ -139,7 +140,9 @@ async fn poison(stage: &Stage) {
                            begin select raise(abort, 'poison is refused'); end;";
             rusqlite::Connection::open(path).unwrap().execute_batch(trigger).unwrap();
         }
-        Database::Postgres(_) => change(stage, "alter table notices add constraint poison check (kind = 'x')").await,
+        Database::Postgres(_) => {
+            change(stage, "alter table notices add constraint poison check (kind = 'x')").await
+        }
     }
 }
 
@@ -152,7 +155,7 @@ async fn cure(stage: &Stage) {
             use store::postgres::tokio_postgres::{NoTls, connect};
             let (client, connection) = connect(&url, NoTls).await.unwrap();
             tokio::spawn(connection);
-            client.batch_execute("alter table notices drop constraint poison").await.unwrap();
+            client.batch_execute("alter table stepfast.notices drop constraint poison").await.unwrap();
         }
     }
 }

@@ -9,14 +9,26 @@ use std::time::Duration;
 #[tokio::test]
 async fn a_failed_step_is_told_once_and_says_so() {
     let mut stage = stage(vec![ops()]).await;
-    let ids = stage.create(json!([{"action": "fail"}, {"action": "ok"}, {"action": "retry", "max_attempts": 1}])).await;
+    let ids = stage
+        .create(json!([{"action": "fail"}, {"action": "ok"}, {"action": "retry", "max_attempts": 1}]))
+        .await;
     stage.settle().await;
     assert_eq!(kinds(&stage, "ops"), ["step.failed", "step.failed"]);
     let letter = &letters(&stage, "ops")[0];
     assert_eq!(letter["source"], format!("/v1/steps/{}", ids[0]));
     assert_eq!(
-        (&letter["data"]["severity"], &letter["data"]["title"], &letter["data"]["text"], &letter["data"]["key"]),
-        (&json!("medium"), &json!("a step `fail` failed"), &json!("fail it did"), &json!(format!("step.failed/{}", ids[0])))
+        (
+            &letter["data"]["severity"],
+            &letter["data"]["title"],
+            &letter["data"]["text"],
+            &letter["data"]["key"]
+        ),
+        (
+            &json!("medium"),
+            &json!("a step `fail` failed"),
+            &json!("fail it did"),
+            &json!(format!("step.failed/{}", ids[0]))
+        )
     );
     let told: Vec<Option<bool>> = ids.iter().map(|id| stage.step(*id).detail.was_notified).collect();
     assert_eq!(told, [Some(true), None, Some(true)]);
@@ -49,7 +61,9 @@ async fn without_a_channel_nothing_is_told_nor_written() {
 #[tokio::test]
 async fn children_are_told_and_not_the_parents_that_fail_with_them() {
     let mut stage = stage(vec![ops()]).await;
-    stage.create(json!([{"action": "ok", "children": [{"action": "ok", "children": [{"action": "fail"}]}]}])).await;
+    stage
+        .create(json!([{"action": "ok", "children": [{"action": "ok", "children": [{"action": "fail"}]}]}]))
+        .await;
     stage.settle().await;
     assert_eq!(kinds(&stage, "ops").len(), 1);
     assert_eq!(letters(&stage, "ops")[0]["data"]["title"], "a step `fail` failed");
@@ -162,13 +176,24 @@ steps:
     stage.leap(Duration::from_secs(3_601)).await;
     assert_eq!(kinds(&stage, "ops"), ["pause.begun", "pause.reminded"]);
     for letter in letters(&stage, "ops") {
-        assert!(letter["data"]["details"]["page"].as_str().unwrap().ends_with(&format!("/approve/{id}/boss")), "{letter}");
-        assert!(!letter.to_string().contains("token") && !letter.to_string().contains("[secret]"), "{letter}");
+        assert!(
+            letter["data"]["details"]["page"].as_str().unwrap().ends_with(&format!("/approve/{id}/boss")),
+            "{letter}"
+        );
+        assert!(
+            !letter.to_string().contains("token") && !letter.to_string().contains("[secret]"),
+            "{letter}"
+        );
     }
-    let sentences: Vec<Value> = letters(&stage, "people").iter().map(|l| l["data"]["sentence"].clone()).collect();
+    let sentences: Vec<Value> =
+        letters(&stage, "people").iter().map(|l| l["data"]["sentence"].clone()).collect();
     assert_eq!(sentences, ["Your order waits for the boss.", "Your order waits for the boss."]);
     let own = Filter { relatable_type: Some("workflow".into()), limit: 9, ..Filter::default() };
-    assert_eq!(stage.browse().steps(&own).unwrap().len(), 2, "whoever the definition names is told as before");
+    assert_eq!(
+        stage.browse().steps(&own).unwrap().len(),
+        2,
+        "whoever the definition names is told as before"
+    );
 }
 
 #[tokio::test]

@@ -61,7 +61,8 @@ async fn two_nodes_tell_the_same_once() {
 
 #[tokio::test]
 async fn what_fails_on_any_node_is_told_by_whoever_decides_for_the_channel() {
-    let configs = ["a", "b"].map(|host| engine::Config { channels: vec![channel("ops")], ..Nodes::config(host) });
+    let configs =
+        ["a", "b"].map(|host| engine::Config { channels: vec![channel("ops")], ..Nodes::config(host) });
     let mut nodes = Nodes::start(configs.to_vec()).await;
     nodes.until("the groups are spread", |nodes| nodes.spread() == [5, 5]).await;
     nodes.work(0).await;
@@ -76,8 +77,12 @@ async fn what_fails_on_any_node_is_told_by_whoever_decides_for_the_channel() {
     }
     let homes: Vec<String> = {
         let filter = Filter { relatable_type: Some("channel".into()), limit: 1_000, ..Filter::default() };
-        let mut homes: Vec<String> =
-            browse.steps(&filter).expect("a read").iter().map(|row| row.step.dispatch_group.to_string()).collect();
+        let mut homes: Vec<String> = browse
+            .steps(&filter)
+            .expect("a read")
+            .iter()
+            .map(|row| row.step.dispatch_group.to_string())
+            .collect();
         homes.dedup();
         homes
     };

@@ -409,7 +409,10 @@ steps:
     assert_eq!(arguments["body"]["page"], format!("/approve/{id}/go?token={text}"));
     let token = PauseToken::of(text);
     let all = everything(&stage.database()).await;
-    assert!(holds(&all, "pause.begun") && !holds(&all, text), "whoever delivers it knows it, and nothing that is stored");
+    assert!(
+        holds(&all, "pause.begun") && !holds(&all, text),
+        "whoever delivers it knows it, and nothing that is stored"
+    );
     let kept = |stage: &Stage| stage.browse().workflow_pauses(id).unwrap()[0].token.unwrap();
     assert!(token.is(&kept(&stage)));
     let order = |trigger: &str| TokenOrder { workflow: id, trigger: trigger.into(), by: "ada".into() };

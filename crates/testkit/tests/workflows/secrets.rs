@@ -266,7 +266,8 @@ steps:
     stage.advance(std::time::Duration::from_secs(60)).await;
     let claim = held(&mut stage).await;
     let poll = claim.poll.clone().expect("it is a poll");
-    let previous: Value = serde_json::from_str(poll.previous.as_deref().expect("the last one spoke")).expect("JSON");
+    let previous: Value =
+        serde_json::from_str(poll.previous.as_deref().expect("the last one spoke")).expect("JSON");
     assert_eq!((poll.number, previous), (2, json!({"seen": CARD, "n": 1})));
     let outcome = Outcome::Complete { response: poll.previous.map(|text| text.to_string()) };
     stage.engine.report(vec![report(&stage, &claim, outcome)]).await.expect("it is stored");

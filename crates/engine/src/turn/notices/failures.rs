@@ -15,9 +15,12 @@ impl Node {
             return Ok(());
         }
         let moves = self.board.moves().iter();
-        let failed = moves.filter(|m| m.to == State::Failed && matches!(m.event, Some(Event::Failed | Event::Exhausted)));
+        let failed = moves
+            .filter(|m| m.to == State::Failed && matches!(m.event, Some(Event::Failed | Event::Exhausted)));
         for id in failed.map(|m| m.step).collect::<Vec<StepId>>() {
-            let Some(step) = self.board.step(id).filter(|step| step.state == State::Failed).cloned() else { continue };
+            let Some(step) = self.board.step(id).filter(|step| step.state == State::Failed).cloned() else {
+                continue;
+            };
             let said = self.board.said(id);
             if said.is_some_and(|said| said.was_notified == Some(false)) || is_notice(&step) {
                 continue;

@@ -105,7 +105,9 @@ impl Node {
     /// A token that cannot be sealed is not stored, and so not told: somebody who may operate can have another made.
     fn sealable(&self, token: Option<PauseToken>) -> Option<PauseToken> {
         if token.is_some() && self.config.secrets.is_unset() {
-            error!("the token of a pause is not told: there is no key to seal it with; configure `[secrets] keys`");
+            error!(
+                "the token of a pause is not told: there is no key to seal it with; configure `[secrets] keys`"
+            );
             return None;
         }
         token

@@ -30,7 +30,11 @@ impl Node {
     /// It failed, and this follows.
     pub(super) fn tell_failed(&mut self, entry: &Entry, message: &str, follow: &Follow, now: Timestamp) {
         let (severity, then, word) = match follow {
-            Follow::Await => (Severity::High, "It waits for somebody to decide what becomes of it: `stepfast resolve`.", "decision"),
+            Follow::Await => (
+                Severity::High,
+                "It waits for somebody to decide what becomes of it: `stepfast resolve`.",
+                "decision",
+            ),
             Follow::RetryAt(_) => (Severity::Low, "It is tried again by itself.", "retry"),
             Follow::Compensate(_) => (Severity::Medium, "What it did is undone.", "compensation"),
         };
@@ -70,7 +74,9 @@ impl Node {
             kind: NOT_UNDONE,
             severity: Severity::High,
             title: format!("workflow `{}` could not be undone", entry.plan.pinned.key),
-            text: format!("{message}\nIt waits for somebody: `stepfast retry-compensation`, `stepfast skip-compensation`."),
+            text: format!(
+                "{message}\nIt waits for somebody: `stepfast retry-compensation`, `stepfast skip-compensation`."
+            ),
             sentence: "Something went wrong, and somebody looks at it.".into(),
             data: json!({"message": message, "awaits": "decision"}),
         };
@@ -78,7 +84,13 @@ impl Node {
     }
 
     /// A pause began or is reminded of; what is told to whoever its definition names, without the token.
-    pub(super) fn tell_pause(&mut self, entry: &Entry, def: u32, (body, severity): (&Value, Severity), now: Timestamp) {
+    pub(super) fn tell_pause(
+        &mut self,
+        entry: &Entry,
+        def: u32,
+        (body, severity): (&Value, Severity),
+        now: Timestamp,
+    ) {
         let Some(pause) = entry.pauses.waiting.get(&def) else { return };
         let kind = body["type"].as_str().unwrap_or_default();
         let message = entry.plan.def(def).status_message.clone();
@@ -86,7 +98,9 @@ impl Node {
             kind,
             severity,
             title: format!("workflow `{}` waits for {}", entry.plan.pinned.key, pause.awaits()),
-            text: message.clone().unwrap_or_else(|| format!("It waits behind the step `{}`.", pause.step_key)),
+            text: message
+                .clone()
+                .unwrap_or_else(|| format!("It waits behind the step `{}`.", pause.step_key)),
             sentence: message.unwrap_or_else(|| "It waits for an answer.".into()),
             data: body.clone(),
         };
