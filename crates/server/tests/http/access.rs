@@ -330,6 +330,13 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         (format!("/v1/subscriptions/{}", made[0]), json!({"name": "x"}), vec![""]),
         (format!("/v1/subscriptions/{}/remove", made[0]), json!({}), vec![""]),
         (format!("/v1/subscriptions/{}/test", made[0]), json!({}), vec![""]),
+        (
+            "/v1/channels".into(),
+            json!({"name": "x", "kind": "webhook", "url": "https://example.com", "secrets": []}),
+            vec![""],
+        ),
+        ("/v1/channels/x/remove".into(), json!({}), vec![""]),
+        ("/v1/channels/x/test".into(), json!({}), vec![""]),
         ("/v1/polls/recover".into(), json!({"older_seconds": 60}), vec![""]),
         ("/v1/breaker".into(), json!({"off": true}), vec![""]),
         ("/v1/pools".into(), json!({"name": "x", "concurrency": 1}), vec![""]),
@@ -368,7 +375,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let posts = posts.filter(|r| r.access != Access::Token);
     // What is sent to a trigger is whatever its definition asks for.
     let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
-    assert_eq!(posts, 32, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 35, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));
