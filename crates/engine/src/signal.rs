@@ -8,7 +8,7 @@ use crate::request::{GroupOperation, Operation, Sent, WorkflowOperation};
 use crate::triggers::{TokenOrder, TriggerOrder};
 use model::{
     BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Notice, Place, Priority, Report,
-    SessionId, SignalId, State, Step, StepId, StepKind, Timestamp, TokenHash, WorkflowId,
+    SessionId, SignalId, State, Step, StepId, StepKind, Timestamp, TokenHash, Waiting, WorkflowId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,11 @@ pub enum Signal {
     Tell {
         channel: String,
         notice: Box<Notice>,
+    },
+    /// So much of what a channel is to be told is more than it takes.
+    Gathered {
+        channel: String,
+        waiting: Waiting,
     },
     /// The turn of these steps has come in their blocks: they stand in line here.
     Join {

@@ -108,11 +108,25 @@ pub fn gather(waiting: Option<Waiting>, notice: &Notice, now: Timestamp) -> Wait
     let mut waiting = waiting.unwrap_or_else(first);
     waiting.n += 1;
     waiting.severity = waiting.severity.max(notice.severity);
-    let known = waiting.kinds.contains_key(&notice.kind);
-    let kind =
-        if known || waiting.kinds.len() < limits::NOTICE_KINDS_GATHERED_MAX { &notice.kind } else { OTHER };
-    *waiting.kinds.entry(kind.to_string()).or_default() += 1;
+    count(&mut waiting.kinds, &notice.kind, 1);
     waiting
+}
+
+/// What two have counted, as one.
+pub fn together(waiting: Option<Waiting>, more: Waiting) -> Waiting {
+    let Some(mut waiting) = waiting else { return more };
+    waiting.n += more.n;
+    waiting.severity = waiting.severity.max(more.severity);
+    waiting.since = waiting.since.min(more.since);
+    for (kind, n) in more.kinds {
+        count(&mut waiting.kinds, &kind, n);
+    }
+    waiting
+}
+
+fn count(kinds: &mut BTreeMap<String, u64>, kind: &str, n: u64) {
+    let is_named = kinds.contains_key(kind) || kinds.len() < limits::NOTICE_KINDS_GATHERED_MAX;
+    *kinds.entry(if is_named { kind } else { OTHER }.to_string()).or_default() += n;
 }
 
 /// The notice that tells all of them.

@@ -311,6 +311,9 @@ impl Node {
                 let reply = row.from.map(|_| Reply::Signal(id));
                 return self.hear_notice(turn, (channel, *notice), (id, reply), now);
             }
+            Signal::Gathered { channel, waiting } => {
+                return self.hear_gathered(turn, (channel, waiting), id, now);
+            }
             Signal::Pull { session, places } => {
                 turn.pulls.push((id, session, places));
                 return Ok(());

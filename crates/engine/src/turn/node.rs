@@ -386,6 +386,7 @@ impl Node {
         }
         let pick = picking.lap();
         self.keep_house(turn, now)?;
+        self.tell_counted(turn);
         self.tell_away(turn)?;
         self.unfinished = settled.unfinished;
         self.again |= self.board.is_touched() || turn.hold;

@@ -3,6 +3,7 @@
 //! Why    a channel is decided about in the dispatch group that follows from its name, as a message group is: so nothing is told twice and a
 //!        limit is kept, however many nodes there are and whichever of them crashes. Without a channel there is nothing to do.
 
+mod away;
 mod book;
 mod failures;
 
@@ -12,6 +13,7 @@ use crate::delivery::{Address, Parcel, patient};
 use crate::request::Reply;
 use crate::signal::Signal;
 use crate::{EngineError, Keyring, SealError};
+use away::Away;
 use book::Book;
 use model::{
     Audience, Channel, ChannelKind, DispatchGroup, NewStep, Notice, Severity, SignalId, StepId, Telling,
@@ -50,6 +52,8 @@ pub struct Notices {
     all: Vec<Arc<Known>>,
     /// What each channel that is decided about here was sent.
     books: BTreeMap<String, Book>,
+    /// What was told to channels that are decided about elsewhere.
+    away: BTreeMap<String, Away>,
     /// It was looked for channels to which something is owed since a node before this one.
     looked: bool,
     owed: Vec<Notice>,
@@ -132,8 +136,7 @@ impl Node {
         if self.is_home(&to.home) {
             return self.tell_here(turn, to, notice, now).map(drop);
         }
-        let (channel, notice) = (to.channel.name.clone(), Box::new(notice.clone()));
-        self.tell_owner(turn, &to.home, &Signal::Tell { channel, notice });
+        self.tell_home(turn, to, notice, now);
         Ok(())
     }
 

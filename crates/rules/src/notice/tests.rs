@@ -94,6 +94,11 @@ fn what_is_too_much_is_counted_and_told_as_one() {
     assert_eq!((waiting.n, waiting.since, waiting.severity), (31, Timestamp(0), Severity::High));
     assert_eq!((waiting.kinds["step.failed"], waiting.kinds["other"]), (11, 5));
     assert_eq!(waiting.kinds.values().sum::<u64>(), 31, "none is lost");
+    let more = gather(None, &notice("yet.another", Severity::Critical), Timestamp(-3));
+    let both = together(Some(waiting.clone()), more.clone());
+    assert_eq!((both.n, both.since, both.severity), (32, Timestamp(-3), Severity::Critical));
+    assert_eq!((both.kinds["other"], both.kinds.values().sum::<u64>()), (6, 32));
+    assert_eq!(together(None, more.clone()), more);
     let told = summary(&channel(ChannelKind::Chat), &waiting, Timestamp(7));
     assert_eq!((told.title.as_str(), told.severity), ("and 31 more notices", Severity::High));
     assert!(

@@ -54,7 +54,8 @@ fn is_over(stage: &Stage, channel: &str) -> bool {
 #[tokio::test]
 async fn a_notice_arrives_signed_and_what_signs_it_stands_nowhere() {
     let receiver = Receiver::answering(&["200 OK"]).await;
-    let scene = Scene::set(vec![webhook("ops", &receiver.url())], &[receiver.place.clone()]).await;
+    let scene =
+        Scene::set(vec![webhook("ops", &receiver.url())], std::slice::from_ref(&receiver.place)).await;
     let id = scene.stage.create(json!([BROKEN.clone()])).await[0];
     scene.until("it arrives", |stage| is_over(stage, "ops")).await;
     let came = receiver.came().remove(0);
@@ -75,7 +76,7 @@ async fn a_notice_arrives_signed_and_what_signs_it_stands_nowhere() {
 async fn a_chat_is_told_in_its_own_words_and_its_address_stands_nowhere() {
     let receiver = Receiver::answering(&["500 Oh", "200 OK"]).await;
     let url = format!("http://{}/services/T1/CANARY-hunter2", receiver.place);
-    let scene = Scene::set(vec![chat("room", &url)], &[receiver.place.clone()]).await;
+    let scene = Scene::set(vec![chat("room", &url)], std::slice::from_ref(&receiver.place)).await;
     scene.stage.create(json!([BROKEN.clone()])).await;
     scene.until("it arrives", |stage| is_over(stage, "room")).await;
     let came = receiver.came();

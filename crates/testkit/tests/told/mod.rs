@@ -59,6 +59,40 @@ async fn two_nodes_tell_the_same_once() {
     }
 }
 
+/// What is more than the channel takes is counted, wherever it failed, and none is lost.
+#[tokio::test]
+async fn a_flood_on_any_node_is_counted_by_whoever_decides_for_the_channel() {
+    let few = |name: &str| {
+        let order = channel(name);
+        ChannelOrder { channel: Channel { per_minute: 5, ..order.channel }, ..order }
+    };
+    let configs = ["a", "b"]
+        .map(|host| engine::Config { channels: vec![few("ops"), few("dev")], ..Nodes::config(host) });
+    let mut nodes = Nodes::start(configs.to_vec()).await;
+    nodes.until("the groups are spread", |nodes| nodes.spread() == [5, 5]).await;
+    nodes.work(0).await;
+    nodes.work(1).await;
+    nodes.engine(0).create(vec![NewStep::of("fail"); 300]).await.expect("sound steps");
+    for name in ["ops", "dev"] {
+        let all = |nodes: &Nodes| {
+            let told = nodes.browse().notices(1_000).expect("a read");
+            let told =
+                told.iter().filter(|row| row.channel == name && row.kind == "step.failed").count() as u64;
+            let channels = nodes.browse().channels().expect("a read");
+            let sends = channels
+                .iter()
+                .find(|(stored, _)| stored.channel.name == name)
+                .map(|(_, sends)| sends.clone());
+            assert!(told <= 5, "{told} were told");
+            told + sends.map_or(0, |sends| sends.gathered) == 300
+        };
+        nodes.until("all are told or counted", all).await;
+    }
+    for n in 0..2 {
+        nodes.stop(n).await;
+    }
+}
+
 #[tokio::test]
 async fn what_fails_on_any_node_is_told_by_whoever_decides_for_the_channel() {
     let configs =

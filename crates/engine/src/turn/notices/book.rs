@@ -2,8 +2,8 @@
 //!
 //! Why    turns are decided before the last ones are on disk, so whoever decides remembers what it has told.
 
-use model::{Channel, ChannelSends, Notice, Timestamp, limits};
-use rules::notice::{Verdict, View, gather, is_past, judge, opens_at};
+use model::{Channel, ChannelSends, Notice, Timestamp, Waiting, limits};
+use rules::notice::{Verdict, View, gather, is_past, judge, opens_at, together};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use store::Result;
@@ -64,6 +64,14 @@ impl Book {
         }
         self.row.waiting = Some(gather(self.row.waiting.take(), notice, now));
         self.row.gathered += 1;
+        self.changed = true;
+        self.reckon(channel, now);
+    }
+
+    /// What another node has counted.
+    pub fn add(&mut self, channel: &Channel, counted: Waiting, now: Timestamp) {
+        self.row.gathered += counted.n;
+        self.row.waiting = Some(together(self.row.waiting.take(), counted));
         self.changed = true;
         self.reckon(channel, now);
     }
