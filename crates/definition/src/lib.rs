@@ -30,6 +30,7 @@ mod tree;
 pub use breaks::breaks;
 pub use diagnostic::{Diagnostic, Spot};
 pub use diff::{Change, diff};
+pub use duration::{parse as read_duration, show as write_duration};
 pub use hash::{canonical, hash};
 pub use schema::schema;
 

@@ -1,6 +1,6 @@
 //! What an engine is told when it starts.
 
-use crate::Keyring;
+use crate::{ChannelOrder, Keyring};
 use model::{DEFAULT_GROUPS, DispatchGroup, Name, Pool};
 use store::Listen;
 
@@ -28,6 +28,8 @@ pub struct Config {
     pub published: Vec<Name>,
     /// Pools that are made, or given these limits, when the engine starts.
     pub pools: Vec<Pool>,
+    /// Channels of notices that are made, or changed to this, when the engine starts.
+    pub channels: Vec<ChannelOrder>,
     /// What secret values are sealed with.
     pub secrets: Keyring,
 }
@@ -48,6 +50,7 @@ impl Default for Config {
             listen: Listen::On,
             published: Vec::new(),
             pools: Vec::new(),
+            channels: Vec::new(),
             secrets: Keyring::default(),
         }
     }

@@ -29,6 +29,8 @@ pub enum EngineError {
     NoTrigger { workflow: WorkflowId, trigger: String, known: Vec<String> },
     #[error("subscription {0} has changed since; look at it again")]
     SubscriptionChanged(SubscriptionId),
+    #[error("there is no channel `{0}`; `stepfast notify list` shows them")]
+    NoChannel(String),
     #[error("there is no dispatch group `{0}`")]
     NoGroup(String),
     #[error("step {step}: {why}")]

@@ -1,9 +1,11 @@
 //! The imperative shell: it gathers, lets the rules decide, commits once, and acts on what is durable.
 
+mod channels;
 mod config;
 mod create_once;
 mod decider;
 mod definitions;
+mod delivery;
 mod error;
 mod executions;
 mod flows;
@@ -22,8 +24,10 @@ mod stopwatch;
 mod subscriptions;
 mod triggers;
 mod turn;
+mod webhooks;
 mod workflows;
 
+pub use channels::ChannelOrder;
 pub use config::Config;
 pub use definitions::Applied;
 pub use error::EngineError;
@@ -55,3 +59,4 @@ pub use store::flows::FlowNow;
 pub use store::{Clock, StoreError, SystemClock};
 pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};
 pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
+pub use webhooks::{WEBHOOK_ID, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP, WebhookSecrets, variable_part};

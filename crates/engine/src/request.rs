@@ -1,10 +1,10 @@
 //! What reaches the decider, and what it answers once the turn is durable.
 
 pub use crate::signal::{Reply, Taken};
-use crate::triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
+use crate::triggers::{TokenOrder, TriggerOrder, Triggered};
 use model::{
-    Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Report, SessionId,
-    SessionOffer, State, StepId, WorkflowId, WorkflowState,
+    Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Notice, Report, SessionId,
+    SessionOffer, State, StepId, Telling, TokenHash, WorkflowId, WorkflowState,
 };
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
@@ -272,7 +272,14 @@ pub enum Request {
     },
     PauseToken {
         order: TokenOrder,
-        reply: Reply<PauseToken>,
+        hash: TokenHash,
+        reply: Reply<()>,
+    },
+    /// A channel is to be told something.
+    Tell {
+        channel: String,
+        notice: Box<Notice>,
+        reply: Reply<Telling>,
     },
     RecoverPolls {
         recovery: PollRecovery,

@@ -7,8 +7,8 @@ use crate::EngineError;
 use crate::request::{GroupOperation, Operation, Sent, WorkflowOperation};
 use crate::triggers::{TokenOrder, TriggerOrder};
 use model::{
-    BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Place, Priority, Report, SessionId,
-    SignalId, State, Step, StepId, StepKind, Timestamp, WorkflowId,
+    BlockId, Claim, DispatchGroup, Event, Name, NewStep, NotBegun, Notice, Place, Priority, Report,
+    SessionId, SignalId, State, Step, StepId, StepKind, Timestamp, TokenHash, Waiting, WorkflowId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,17 @@ pub enum Signal {
     },
     PauseToken {
         order: TokenOrder,
+        hash: TokenHash,
+    },
+    /// A channel is to be told this; who decides for its group decides whether it is.
+    Tell {
+        channel: String,
+        notice: Box<Notice>,
+    },
+    /// So much of what a channel is to be told is more than it takes.
+    Gathered {
+        channel: String,
+        waiting: Waiting,
     },
     /// The turn of these steps has come in their blocks: they stand in line here.
     Join {

@@ -53,8 +53,7 @@ pub struct Triggered {
 }
 
 /// The token of one pause. It is told once, and printed by nothing.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct PauseToken(String);
 
 impl fmt::Debug for PauseToken {
@@ -103,10 +102,13 @@ impl Engine {
         sound(&order)?;
         self.ask(|reply| Request::Trigger { order, reply }).await
     }
-    /// A new token for a pause that waits for one.
+    /// A new token for a pause that waits for one. It is made here, so that whoever decides is told its hash alone.
     pub async fn pause_token(&self, order: TokenOrder) -> Result<PauseToken, EngineError> {
         crate::handle::storable([("by", &*order.by), ("trigger", &*order.trigger)])?;
-        self.ask(|reply| Request::PauseToken { order, reply }).await
+        let token = PauseToken::fresh()?;
+        let hash = token.hash();
+        self.ask(|reply| Request::PauseToken { order, hash, reply }).await?;
+        Ok(token)
     }
 }
 

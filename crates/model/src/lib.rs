@@ -1,6 +1,7 @@
 //! The nouns of Stepfast. No verbs, no I/O, no clock: everything here can be built in a test from a line of text.
 
 mod block;
+mod channel;
 pub mod definition;
 mod delivery;
 mod effect;
@@ -27,6 +28,7 @@ mod time;
 mod workflow;
 
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
+pub use channel::{Channel, ChannelKind, ChannelSends, Telling, Waiting};
 pub use delivery::{Delivery, DeliveryError, DeliveryStatus};
 pub use effect::{Effect, Move};
 pub use execution::{

@@ -29,6 +29,22 @@ pub const SECRET_VALUES_MAX: usize = 1_000;
 pub const SUBSCRIPTIONS_MAX: usize = 100;
 pub const SUBSCRIPTION_TYPES_MAX: usize = 64;
 pub const SUBSCRIPTION_URL_BYTES_MAX: usize = 2_048;
+/// Channels of notices; every node holds them in memory. What one is sent in a minute, unless it says otherwise, and what it may say.
+pub const CHANNELS_MAX: usize = 100;
+pub const NOTICES_PER_MINUTE_DEFAULT: u32 = 30;
+pub const NOTICES_PER_MINUTE_MAX: u32 = 600;
+/// How long a notice is on record: for so long the same key is known to have been told.
+pub const NOTICE_KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Letters of the title and of the text of a notice, and bytes of its data; the rest is left out.
+pub const NOTICE_TITLE_CHARS_MAX: usize = 150;
+pub const NOTICE_TEXT_CHARS_MAX: usize = 2_800;
+pub const NOTICE_DATA_BYTES_MAX: usize = 16 << 10;
+/// Kinds of notices that a summary names; the rest is counted together.
+pub const NOTICE_KINDS_GATHERED_MAX: usize = 16;
+/// Keys of one channel that a node remembers; the others it looks up.
+pub const NOTICE_KEYS_KNOWN_MAX: usize = 10_000;
+/// Notices of one turn that are owed to channels; beyond it they are counted and told in the log.
+pub const NOTICES_PER_TURN_MAX: usize = 10_000;
 /// Labels of one workflow.
 pub const LABELS_MAX: usize = 64;
 /// Workflows and definitions remembered between turns; more are read again when they are needed.
@@ -207,6 +223,8 @@ const _: () = assert!(FLOW_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(FLOW_ARGUMENTS_BYTES_MAX <= PAYLOAD_BYTES_MAX, "an action for a flow is a step");
 const _: () = assert!(HALF_DONE_PAGE_MAX <= HALF_DONE_LOOKED_AT);
 const _: () = assert!(SUBSCRIPTIONS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
+const _: () = assert!(CHANNELS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
+const _: () = assert!(NOTICES_PER_MINUTE_DEFAULT <= NOTICES_PER_MINUTE_MAX);
 const _: () = assert!(SWEEP_PAGE <= STEPS_PER_CREATE_MAX);
 const _: () = assert!(ITEMS_PAGE <= STEPS_PER_CREATE_MAX && ITEMS_PAGE <= CACHED_STEPS_MAX);
 const _: () = assert!(RENEW_EVERY.as_secs() * 2 < GROUP_LEASE.as_secs(), "one renewal may fail");

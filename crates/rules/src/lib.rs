@@ -10,6 +10,7 @@ pub mod flow;
 pub mod idempotency;
 pub mod key;
 pub mod machine;
+pub mod notice;
 pub mod operator;
 pub mod outbox;
 pub mod pick;

@@ -100,7 +100,7 @@ pub fn faults(asked: &NewSubscription) -> Vec<Fault> {
     faults
 }
 
-fn is_kind(kind: &str) -> bool {
+pub(crate) fn is_kind(kind: &str) -> bool {
     let start = kind.strip_suffix('*');
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let rest = start.unwrap_or(kind);
@@ -108,7 +108,7 @@ fn is_kind(kind: &str) -> bool {
 }
 
 /// What is wrong with an address; where it may lead to is looked at whenever something is sent there.
-fn address(url: &str) -> Option<String> {
+pub(crate) fn address(url: &str) -> Option<String> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else { return Some("does not begin with http:// or https://".into()) };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! What people ask, answered from one reading connection: for the API, the pages and the command line alike.
 
+mod channels;
 mod course;
 mod definitions;
 mod flows;
@@ -10,6 +11,7 @@ mod progress;
 mod subscriptions;
 mod workflows;
 
+pub use channels::{channel, channels, notices};
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
 pub use flows::{flow, flows};

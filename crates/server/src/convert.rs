@@ -1,6 +1,7 @@
 //! From the engine's types to those of the API.
 
 mod flow;
+mod channel;
 mod key;
 mod message_group;
 mod pause;
@@ -12,6 +13,7 @@ pub mod worker;
 mod workflow;
 
 pub use flow::{flow_now_view, flow_show, flow_view, start_flow};
+pub use channel::{channel, channel_made_view, channel_view, notice_view, severity, telling_view};
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pause::{pause_view, trigger_payload_view, triggered_view};

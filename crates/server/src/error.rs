@@ -103,7 +103,10 @@ impl ApiError {
             }
             ApiError::NotFound(_)
             | ApiError::Engine(
-                EngineError::NoStep(_) | EngineError::NoWorkflow(_) | EngineError::NoDefinition(_),
+                EngineError::NoStep(_)
+                | EngineError::NoWorkflow(_)
+                | EngineError::NoDefinition(_)
+                | EngineError::NoChannel(_),
             ) => (StatusCode::NOT_FOUND, "not_found", "Not found"),
             ApiError::Engine(EngineError::DefinitionDiffers { .. }) => {
                 (StatusCode::CONFLICT, "definition_differs", "This version says something else")

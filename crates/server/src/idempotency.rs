@@ -25,7 +25,8 @@ pub const NAMESPACE: &str = "http ";
 /// The largest answer that is looked at; those of the API are smaller.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// What these answer is shown once and kept nowhere.
-const SHOWN_ONCE: [&str; 4] = ["/v1/keys", "/sign-in", "/v1/subscriptions", "/v1/subscriptions/{id}"];
+const SHOWN_ONCE: [&str; 5] =
+    ["/v1/keys", "/sign-in", "/v1/subscriptions", "/v1/subscriptions/{id}", "/v1/channels"];
 /// Beside the body, in what is kept of an answer.
 const AROUND_BYTES: usize = 256;
 

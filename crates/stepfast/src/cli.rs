@@ -1,12 +1,14 @@
 //! What can be typed: the commands, their options and their help.
 
 mod flows;
+mod notify;
 mod steps;
 mod subscriptions;
 mod upkeep;
 mod workflows;
 
 pub use flows::{AskFlow, Flows, ListFlows, MarkFlow, Progress, StartFlow};
+pub use notify::{Notify, NotifyTest};
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
@@ -142,6 +144,9 @@ pub enum Command {
     /// Work that runs elsewhere, put on record as it goes
     #[command(subcommand)]
     Flows(Flows),
+    /// Who is told when something fails or waits: channels, and a test of them
+    #[command(subcommand)]
+    Notify(Notify),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),

@@ -2,6 +2,7 @@
 
 mod actions;
 mod dispatch_scheduler;
+mod notify;
 mod secrets;
 mod signing;
 mod triggers;
@@ -42,6 +43,7 @@ struct RawConfig {
     signing: signing::RawSigning,
     triggers: triggers::RawTriggers,
     secrets: secrets::RawSecrets,
+    notify: notify::RawNotify,
     worker: worker::RawWorker,
     #[serde(rename = "dispatch-scheduler")]
     dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
@@ -63,7 +65,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "db",
     "bind",
     "port",
@@ -83,6 +85,7 @@ const KEYS: [&str; 19] = [
     "worker",
     "dispatch-scheduler",
     "router",
+    "notify",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
@@ -137,6 +140,8 @@ impl Settings {
         let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
         let signing = signing::check(&raw.signing, &signing::environment(), &mut faults);
         let secrets = secrets::check(&raw.secrets, std::env::var(secrets::VARIABLE).ok(), &mut faults);
+        let channels = notify::check(&raw.notify, &notify::environment(), &mut faults);
+        faults.extend(notify::unsealable(&channels, &secrets, &database));
         let actions = Actions { signing, ..Actions::check(&raw.actions, &mut faults) };
         let triggers = triggers::check(&raw.triggers, &triggers::environment(), &mut faults);
         let worker = Worker::check(raw.worker, &mut faults);
@@ -165,6 +170,7 @@ impl Settings {
             standby: raw.standby.unwrap_or(false),
             listen,
             pools,
+            channels,
             secrets,
             published: scheduler.iter().map(|_| crate::scheduler::PUBLISHED.into()).collect(),
             ..engine::Config::default()
@@ -336,7 +342,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
 
 /// What is wrong with a file. Its line is shown too, unless it may hold a secret.
 fn told(problem: &toml::de::Error, text: &str) -> String {
-    if !["signing", "secret", "keys", "queue-url"].iter().any(|word| text.contains(word)) {
+    if !["signing", "secret", "keys", "queue-url", "notify"].iter().any(|word| text.contains(word)) {
         return problem.to_string();
     }
     let before = problem.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -468,6 +474,8 @@ mod tests {
             "[secrets]\nkeys = [\"hunter2\"]",
             "[secrets]\nkeys = hunter2",
             "secrets = \"hunter2\"",
+            "[[notify.channel]]\nname = \"a\"\nkind = \"webhook\"\nurl = \"https://x.example\"\nsecret = \"hunter2\"",
+            "[[notify.channel]]\nurl = hunter2",
             "port = \"x\"\n[signing.a]\nsecret = \"hunter2 hunter2 hunter2 hunter2\"",
         ] {
             let refused = format!("{:?}", load(file).unwrap_err());

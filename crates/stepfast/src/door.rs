@@ -1,6 +1,7 @@
 //! The way to whoever decides for a database: the server that has it, or this process itself.
 
 mod flows;
+mod channels;
 mod subscriptions;
 mod workflows;
 

@@ -1,10 +1,11 @@
 //! What one turn writes, row by row, without the reasons.
 
 use crate::Lease;
+use crate::channels::NoticeRow;
 use model::{
-    Block, BranchDecision, Breaker, CompensationRun, Delivery, Detail, DispatchGroup, Event, LogLine, Name,
-    NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State, Step, StepId,
-    Timestamp, TriggerPayload, Workflow, WorkflowId,
+    Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail, DispatchGroup, Event,
+    LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State,
+    Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -106,6 +107,14 @@ pub struct PauseWrite {
 pub struct PayloadWrite {
     pub payload: TriggerPayload,
     pub is_new: bool,
+}
+
+/// How much a channel was sent: a new row when `expected` is none, else only if its version is still that.
+#[derive(Debug, Clone)]
+pub struct SendsWrite {
+    pub channel: String,
+    pub sends: ChannelSends,
+    pub expected: Option<u64>,
 }
 
 /// Something that happened to a workflow, numbered within its dispatch group.
@@ -324,6 +333,9 @@ pub struct Batch {
     pub branch_decisions: Vec<BranchDecision>,
     pub pauses: Vec<PauseWrite>,
     pub trigger_payloads: Vec<PayloadWrite>,
+    /// What channels are told, and how much each was sent.
+    pub notices: Vec<NoticeRow>,
+    pub channel_sends: Vec<SendsWrite>,
     pub resolution_decisions: Vec<ResolutionDecision>,
     /// Plans of what is undone: new lines, and those that went on.
     pub new_runs: Vec<CompensationRun>,
@@ -414,6 +426,8 @@ impl Batch {
             branch_decisions: Vec::new(),
             pauses: Vec::new(),
             trigger_payloads: Vec::new(),
+            notices: Vec::new(),
+            channel_sends: Vec::new(),
             resolution_decisions: Vec::new(),
             new_runs: Vec::new(),
             moved_runs: Vec::new(),
@@ -455,6 +469,8 @@ impl Batch {
             && self.workflows.is_empty()
             && self.pauses.is_empty()
             && self.trigger_payloads.is_empty()
+            && self.notices.is_empty()
+            && self.channel_sends.is_empty()
             && self.claims.is_empty()
             && self.claims_done.is_empty()
             && self.slots.is_empty()

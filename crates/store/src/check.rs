@@ -12,6 +12,7 @@ mod flows;
 mod history;
 mod lines;
 mod live;
+mod notices;
 mod outbox;
 mod pauses;
 mod pools;
@@ -49,8 +50,8 @@ const READ: Checkable =
     NotYet("what an expression read is told in decisions and not stored; tests look at it");
 const DRAIN: Checkable = NotYet("the answer of `drain` is told and not stored; its own tests look at it");
 
-/// Every invariant with its title. I1 to I40 are those of the reliability study; S1 to S6 are the store's own; F1 is that of flows.
-pub const INVARIANTS: [(&str, &str, Checkable); 47] = [
+/// Every invariant with its title. I1 to I40 are those of the reliability study; S1 to S7 are the store's own; F1 is that of flows.
+pub const INVARIANTS: [(&str, &str, Checkable); 48] = [
     ("I1", "single holder", Always),
     ("I2", "fenced completion", FullHistory),
     ("I3", "an end is left only to be superseded", FullHistory),
@@ -97,6 +98,7 @@ pub const INVARIANTS: [(&str, &str, Checkable); 47] = [
     ("S4", "the database file is sound", Always),
     ("S5", "every row can be understood", Always),
     ("S6", "what nodes tell each other is dealt with", Always),
+    ("S7", "what channels are told has its step", Always),
     ("F1", "flows agree with their steps", Always),
 ];
 
@@ -120,7 +122,7 @@ pub struct Checked {
     pub left_out: Vec<(&'static str, &'static str, &'static str)>,
 }
 
-const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 15] = [
+const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 16] = [
     file,
     facts::check,
     blocks::check,
@@ -134,6 +136,7 @@ const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 15] = [
     executions::check,
     workflows::check,
     pauses::check,
+    notices::check,
     history::check,
     flows::check,
 ];

@@ -3,6 +3,7 @@
 //! Why    keys change a few times a year and are asked for all the time; they go around the turn, so that they work while
 //!        nothing is decided here.
 
+use crate::channels;
 use crate::sql::{Access, Row, Sql};
 use crate::subscriptions::{self, Stored};
 use crate::workflows::Definition;
@@ -53,6 +54,12 @@ pub enum Change {
     RemoveSubscription {
         id: SubscriptionId,
     },
+    AddChannel(channels::Stored),
+    /// If it still is as it was seen.
+    ChangeChannel(channels::Stored),
+    RemoveChannel {
+        name: String,
+    },
     /// Who did what.
     Audit {
         at: Timestamp,
@@ -78,6 +85,9 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::AddSubscription(new) => subscriptions::add(sql, new),
         Change::ChangeSubscription(new) => subscriptions::change(sql, new),
         Change::RemoveSubscription { id } => subscriptions::remove(sql, *id),
+        Change::AddChannel(new) => channels::add(sql, new),
+        Change::ChangeChannel(new) => channels::change(sql, new),
+        Change::RemoveChannel { name } => channels::remove(sql, name),
         Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
     }
 }

@@ -3,6 +3,7 @@
 mod answer;
 mod batch;
 mod browse;
+pub mod channels;
 mod check;
 mod clock;
 mod database;
@@ -35,8 +36,8 @@ mod writes;
 
 pub use batch::{
     Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, PauseWrite,
-    PayloadWrite, Post, RowKnown, SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey, Tick, Wake,
-    WorkflowEvent, WorkflowWrite,
+    PayloadWrite, Post, RowKnown, SendsWrite, SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey,
+    Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,

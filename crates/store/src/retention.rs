@@ -450,6 +450,8 @@ impl<'a> Page<'a> {
         self.all("delete from poll_attempts where {among}", "step_id", ids)?;
         self.all("delete from step_logs where {among}", "step_id", ids)?;
         self.all("delete from events where {among}", "entity_id", ids)?;
+        // That it was told stays known; by which step does not.
+        self.all("update notices set step_id = null where {among}", "step_id", ids)?;
         let leaving: HashSet<String> = ids.iter().map(|id| StepId::from_bytes(*id).to_string()).collect();
         let open = "select entity_id from alerts where entity = 'step' and closed_at is null";
         let open = self.sql.rows(open, params![], |row| row.get::<String>(0))?;

@@ -2,6 +2,7 @@
 //!
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
+mod notices;
 mod pauses;
 mod polls;
 mod workflows;
@@ -60,6 +61,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
     plan.put_attempts(batch);
     plan.put_polls(batch);
+    plan.put_notices(batch);
     plan.put_logs(batch);
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
@@ -84,6 +86,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
         plan.put(sql::FORGET_SESSIONS, false, vec![values![batch.now - DAY]]);
         plan.put(sql::FORGET_NODES, false, vec![values![batch.now - 7 * DAY]]);
         plan.put(sql::FORGET_SIGNALS, false, vec![values![batch.now - HOUR]]);
+        plan.put(sql::FORGET_NOTICES, false, vec![values![batch.now - limits::NOTICE_KEEP]]);
     }
     for (name, value) in settings(batch) {
         plan.put(sql::PUT_SETTING, true, vec![vec![Param::from(name), Param::from(value)]]);

@@ -379,6 +379,10 @@ planted! {
         "pragma foreign_keys = off; delete from flows where type = 'begun'; delete from flow_events where flow_id not in (select id from flows)";
     i38_a_history_of_a_flow_that_is_gone: "I38",
         "pragma foreign_keys = off; delete from flows where type = 'begun'; delete from flow_steps where flow_id not in (select id from flows)";
+    s7_told_by_a_step_that_is_gone: "S7",
+        "insert into notices values ('ops', 'k', 1, zeroblob(16), 'step.failed', 'medium', 'step', 'x', 't')";
+    s7_told_by_a_step_that_delivers_nothing: "S7",
+        "insert into notices select 'ops', 'k', 1, id, 'step.failed', 'medium', 'step', 'x', 't' from steps where id = {done}";
     s6_a_signal_that_nobody_deals_with: "S6", "insert into signals (id, dispatch_group, body, at) values (zeroblob(16), 'alpha', '{}', 1);
          update dispatch_groups set owned_since = 1, lease_ends_at = 9000000000000000";
     s5_a_reason_of_nobody: "S5", "update steps set reason = 'because' where id = {ready}";

@@ -4,10 +4,12 @@ mod doubtful;
 mod dump;
 mod flow;
 mod nodes;
+mod receiver;
 mod stage;
 
 pub use doubtful::Doubt;
 pub use dump::{everything, holds, keys};
 pub use flow::stored;
 pub use nodes::Nodes;
+pub use receiver::{Came, Receiver};
 pub use stage::{SERVER, Stage, answer, outcome_of};

@@ -8,6 +8,7 @@ mod flow_nodes;
 mod flows;
 mod lines;
 mod queues;
+mod told;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

@@ -3,91 +3,12 @@
 
 use engine::{Config, EngineError, SecretChange, StartWorkflow, SubscriptionChange};
 use model::{NewSubscription, State, Subscription};
-use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
-use stepfast_testkit::{Stage, everything, holds, keys};
+use stepfast_testkit::{Receiver, Stage, everything, holds, keys};
 use store::{Database, Filter, StepRow};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use worker::{HttpAllow, Registry, Runner, RunnerConfig, Signing, register_builtin, register_deliver};
-
-/// One request as it came.
-#[derive(Clone, Debug)]
-struct Came {
-    headers: HashMap<String, String>,
-    body: String,
-}
-
-impl Came {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap()
-    }
-    fn kind(&self) -> String {
-        self.json()["type"].as_str().unwrap().into()
-    }
-    /// Whether one of its signatures is that of the secret.
-    fn is_signed_with(&self, secret: &str) -> bool {
-        let mut signing = Signing::default();
-        signing.set("it", &[secret]).unwrap();
-        let seconds = self.headers["webhook-timestamp"].parse().unwrap();
-        let wanted = signing.sign("it", &self.headers["webhook-id"], seconds, self.body.as_bytes()).unwrap();
-        self.headers["webhook-signature"].split(' ').any(|given| given == wanted)
-    }
-}
-
-/// Answers with these in turn, and with the last one for ever.
-#[derive(Clone)]
-struct Receiver {
-    place: String,
-    came: Arc<Mutex<Vec<Came>>>,
-}
-
-impl Receiver {
-    async fn answering(answers: &'static [&'static str]) -> Receiver {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let place = listener.local_addr().unwrap().to_string();
-        let receiver = Receiver { place, came: Arc::default() };
-        let came = receiver.came.clone();
-        tokio::spawn(async move {
-            for n in 0.. {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let request = read(&mut stream).await;
-                let answer = answers[n.min(answers.len() - 1)];
-                let answer = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-                came.lock().unwrap().push(request);
-                let _ = stream.write_all(answer.as_bytes()).await;
-            }
-        });
-        receiver
-    }
-    fn url(&self) -> String {
-        format!("http://{}/hooks?k=1", self.place)
-    }
-    fn came(&self) -> Vec<Came> {
-        self.came.lock().unwrap().clone()
-    }
-    fn kinds(&self) -> Vec<String> {
-        self.came().iter().map(Came::kind).collect()
-    }
-}
-
-async fn read(stream: &mut TcpStream) -> Came {
-    let (mut bytes, mut piece) = (Vec::new(), [0; 4_096]);
-    loop {
-        let n = stream.read(&mut piece).await.unwrap();
-        bytes.extend(&piece[..n]);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let header = |line: &str| line.split_once(": ").map(|(n, v)| (n.to_lowercase(), v.to_string()));
-        let headers: HashMap<String, String> = head.lines().filter_map(header).collect();
-        let length: usize = headers.get("content-length").map_or(0, |text| text.parse().unwrap());
-        if body.len() >= length || n == 0 {
-            return Came { headers, body: body.into() };
-        }
-    }
-}
 
 struct Scene {
     stage: Stage,

@@ -13,6 +13,7 @@
 
 mod alert;
 mod breaker;
+mod channel;
 mod dashboard;
 mod definition;
 mod dispatch;
@@ -37,6 +38,10 @@ mod workflow;
 
 pub use alert::{AlertPage, AlertView, AuditPage, AuditView};
 pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
+pub use channel::{
+    ChannelBody, ChannelMadeView, ChannelPage, ChannelTestBody, ChannelView, NoticePage, NoticeView,
+    TellingView,
+};
 pub use dashboard::{
     ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,
 };

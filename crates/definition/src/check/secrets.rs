@@ -47,10 +47,13 @@ pub(super) fn check(definition: &Definition, read: &[Read]) -> Vec<Finding> {
 }
 
 fn purpose(field: &str) -> Purpose {
-    let key = field.split('.').nth(1).and_then(|part| part.split('[').next());
-    match key.filter(|_| field.starts_with("steps[")) {
-        Some("arguments" | "input") => Purpose::Gift,
-        Some("each") => Purpose::List,
+    let key = |n: usize| field.split('.').nth(n).and_then(|part| part.split('[').next());
+    match (key(1).filter(|_| field.starts_with("steps[")), key(2)) {
+        // Whoever is polled, or undoes a step, is given things as any other job is.
+        (Some("arguments" | "input"), _) | (Some("poll" | "compensation"), Some("arguments")) => {
+            Purpose::Gift
+        }
+        (Some("each"), _) => Purpose::List,
         _ => Purpose::Decision,
     }
 }
@@ -130,6 +133,22 @@ mod tests {
         let variable = parts.next().unwrap_or_default().to_string();
         let key = |part: &str| part.parse().map_or_else(|_| PathKey::Name(part.into()), PathKey::Index);
         Path { variable, keys: parts.map(key).collect() }
+    }
+
+    #[test]
+    fn a_job_is_given_things_and_everything_else_decides() {
+        for (field, is_gift) in [
+            ("steps[0].arguments.card", true),
+            ("steps[0].input", true),
+            ("steps[0].poll.arguments.card", true),
+            ("steps[0].compensation.arguments", true),
+            ("steps[0].poll.until", false),
+            ("steps[0].compensation.message_group", false),
+            ("steps[0].when", false),
+            ("concurrency.arguments", false),
+        ] {
+            assert_eq!(purpose(field) == Purpose::Gift, is_gift, "{field}");
+        }
     }
 
     #[test]

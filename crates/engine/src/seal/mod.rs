@@ -114,6 +114,15 @@ impl Keyring {
     }
 }
 
+impl Keyring {
+    /// A text that was sealed for this owner.
+    pub(crate) fn open_text(&self, owner: Uuid, text: &str) -> Result<String, SealError> {
+        let wrong = || SealError::WrongKey("?".into());
+        let sealed = Sealed::read(text).filter(|sealed| sealed.owner == owner).ok_or_else(wrong)?;
+        String::from_utf8(self.open(&sealed)?).map_err(|_| wrong())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

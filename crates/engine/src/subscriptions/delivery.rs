@@ -1,24 +1,11 @@
-//! An event on its way to a subscriber: an ordinary step of the action `deliver`.
-//!
-//! Why    as a step it is retried, seen and decided about like any other. What it is signed with stands sealed in its arguments and opens
-//!        only with exactly this address, id and body: whoever copies it can at most send the same once more.
+//! An event on its way to a subscriber: a delivery signed with the subscriber's secrets.
 
+use crate::delivery::{Address, Parcel, patient};
 use crate::{Keyring, SealError};
 use model::{NewStep, Subscription, Timestamp, limits};
 use rules::subscription::{Happened, cloud_event};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
-/// The action that hands something to an address.
-pub const DELIVER: &str = "deliver";
 const CONTENT_TYPE: &str = "application/cloudevents+json";
-/// About five hours in which a receiver may be away.
-const ATTEMPTS: u32 = 15;
-const DELAY_MS: u64 = 5_000;
-const FACTOR: f64 = 2.0;
-const DELAY_MS_MAX: u64 = 3_600_000;
 
 /// What happened.
 #[derive(Clone, Debug)]
@@ -32,7 +19,7 @@ pub struct Event {
 }
 
 impl Event {
-    fn body(&self, data: Option<&str>) -> Box<RawValue> {
+    fn body(&self, data: Option<&str>) -> String {
         let happened = Happened {
             id: &self.id,
             source: &self.source,
@@ -41,17 +28,8 @@ impl Event {
             at: self.at,
             data,
         };
-        RawValue::from_string(cloud_event(&happened)).expect("an event is written as JSON")
+        cloud_event(&happened)
     }
-}
-
-#[derive(Serialize)]
-struct Arguments<'a> {
-    url: &'a str,
-    id: &'a str,
-    content_type: &'a str,
-    body: &'a RawValue,
-    secrets: Vec<String>,
 }
 
 /// The step that delivers an event, signed with all of these.
@@ -64,58 +42,32 @@ pub fn step(
     let asked = &subscription.asked;
     let mut body = event.body(event.data.as_deref());
     // What is too much for one step is told without its data; it can be read where the event is on record.
-    if body.get().len() + asked.url.len() > limits::PAYLOAD_BYTES_MAX / 2 {
+    if body.len() + asked.url.len() > limits::PAYLOAD_BYTES_MAX / 2 {
         body = event.body(None);
     }
-    let owner = bound(&asked.url, &event.id, body.get());
-    let sealed = secrets.iter().map(|secret| keys.seal(owner, &[b"t", secret.as_bytes()].concat()));
-    let arguments = Arguments {
+    let parcel = Parcel {
         url: &asked.url,
+        address: Address::Open,
         id: &event.id,
-        content_type: CONTENT_TYPE,
+        content_type: Some(CONTENT_TYPE),
         body: &body,
-        secrets: sealed.collect::<Result<_, _>>()?,
+        token: None,
+        secrets: Some(secrets),
+        signing: None,
     };
-    Ok(NewStep {
-        arguments: serde_json::value::to_raw_value(&arguments).ok(),
+    Ok(patient(NewStep {
         label: Some(event.kind.into()),
         relatable_type: Some("subscription".into()),
         relatable_id: Some(subscription.id.to_string()),
-        max_attempts: Some(ATTEMPTS),
-        retry_delay_ms: Some(DELAY_MS),
-        retry_factor: Some(FACTOR),
-        retry_max_delay_ms: Some(DELAY_MS_MAX),
-        ..NewStep::of(DELIVER)
-    })
-}
-
-/// Whose the secrets of a delivery are: of this delivery and no other.
-fn bound(url: &str, id: &str, body: &str) -> Uuid {
-    let mut hash = Sha256::new();
-    for part in [url, id, body] {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part.as_bytes());
-    }
-    let bytes: [u8; 32] = hash.finalize().into();
-    Uuid::from_bytes(bytes[..16].try_into().expect("a hash is longer than an id"))
-}
-
-/// The same, of what a step is given; none if it is no such delivery.
-pub fn bound_to(arguments: &str) -> Option<Uuid> {
-    #[derive(Deserialize)]
-    struct Given {
-        url: String,
-        id: String,
-        body: Box<RawValue>,
-    }
-    let given: Given = serde_json::from_str(arguments).ok()?;
-    Some(bound(&given.url, &given.id, given.body.get()))
+        ..parcel.step(keys, None)?
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::SealKey;
+    use crate::delivery::bound_to;
     use model::{NewSubscription, SubscriptionId};
 
     #[test]

@@ -3,12 +3,12 @@
 mod delivery;
 mod secret;
 
-pub(crate) use delivery::{DELIVER, Event, bound_to, step};
+pub(crate) use delivery::{Event, step};
 pub use secret::SigningSecret;
 
 use crate::request::Created;
 use crate::{Engine, EngineError, Ids, Keyring, SealError};
-use model::{Fault, NewSubscription, Sealed, Subscription, SubscriptionId, limits};
+use model::{Fault, NewSubscription, Subscription, SubscriptionId, limits};
 use rules::subscription::{faults, plain_types};
 use store::subscriptions::{self as record, Stored};
 use store::{AuditEntry, Change, Store};
@@ -87,16 +87,10 @@ impl Engine {
 
 /// What signs, in clear.
 pub(crate) fn open_all(stored: &Stored, keys: &Keyring) -> std::result::Result<Vec<String>, SealError> {
-    let open = |text: &String| {
-        let wrong = || SealError::WrongKey("?".into());
-        let sealed = Sealed::read(text).filter(|sealed| sealed.owner == stored.subscription.id.0);
-        let bytes = keys.open(&sealed.ok_or_else(wrong)?)?;
-        String::from_utf8(bytes).map_err(|_| wrong())
-    };
-    stored.secrets.iter().map(open).collect()
+    stored.secrets.iter().map(|text| keys.open_text(stored.subscription.id.0, text)).collect()
 }
 
-fn unsealed(problem: SealError) -> EngineError {
+pub(crate) fn unsealed(problem: SealError) -> EngineError {
     let problem = problem.to_string();
     let (field, what) = ("secret".into(), "cannot be sealed or opened".into());
     EngineError::Invalid(vec![Fault { field, problem: what, fix: problem }])

@@ -21,13 +21,13 @@ impl fmt::Debug for SigningSecret {
 }
 
 impl SigningSecret {
-    pub(super) fn fresh() -> Result<SigningSecret, EngineError> {
+    pub(crate) fn fresh() -> Result<SigningSecret, EngineError> {
         let bytes: [u8; 32] = chance()?;
         Ok(SigningSecret(format!("{PREFIX}{}", STANDARD.encode(bytes))))
     }
 
     /// One that the receiver has already. A fault does not repeat it.
-    pub(super) fn given(text: &str) -> Result<SigningSecret, EngineError> {
+    pub fn given(text: &str) -> Result<SigningSecret, EngineError> {
         let bytes = text.strip_prefix(PREFIX).and_then(|coded| STANDARD.decode(coded).ok());
         match bytes.map(|bytes| bytes.len()) {
             Some(BYTES_MIN..=BYTES_MAX) => Ok(SigningSecret(text.into())),

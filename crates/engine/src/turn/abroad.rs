@@ -57,7 +57,7 @@ impl Node {
     }
 
     /// Write something down for the owner of a group.
-    pub(super) fn tell(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal) -> SignalId {
+    pub(super) fn tell_owner(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal) -> SignalId {
         let to = SignalTo::Group(group.clone());
         turn.wake.insert(Wake::Group(group.clone()));
         self.write_down(turn, to, signal)
@@ -70,7 +70,7 @@ impl Node {
     }
     /// Ask the owner of a group, and wait for its answer.
     pub(super) fn ask(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal, then: Then) {
-        let id = self.tell(turn, group, signal);
+        let id = self.tell_owner(turn, group, signal);
         turn.signals.last_mut().expect("it was just written").from = Some(self.row.id);
         self.peers.wait(id, group.clone(), then, (self.turn_number, self.board.now));
     }
@@ -157,7 +157,7 @@ impl Node {
             arrivals.entry(block.home.clone()).or_default().blocks.push(block.id);
         }
         for (group, arrived) in arrivals {
-            self.tell(turn, &group, &Signal::Arrived(arrived));
+            self.tell_owner(turn, &group, &Signal::Arrived(arrived));
         }
         turn.abroad.push(changes);
         Ok(())
@@ -304,7 +304,16 @@ impl Node {
                 return self.operate_workflow(turn, operation, Reply::Signal(id), now);
             }
             Signal::Trigger { order } => return self.trigger(turn, order, Reply::Signal(id), now),
-            Signal::PauseToken { order } => return self.pause_token(turn, order, Reply::Signal(id), now),
+            Signal::PauseToken { order, hash } => {
+                return self.pause_token(turn, (order, hash), Reply::Signal(id), now);
+            }
+            Signal::Tell { channel, notice } => {
+                let reply = row.from.map(|_| Reply::Signal(id));
+                return self.hear_notice(turn, (channel, *notice), (id, reply), now);
+            }
+            Signal::Gathered { channel, waiting } => {
+                return self.hear_gathered(turn, (channel, waiting), id, now);
+            }
             Signal::Pull { session, places } => {
                 turn.pulls.push((id, session, places));
                 return Ok(());
@@ -482,7 +491,7 @@ impl Node {
             by_group.entry(group).or_default().push(step);
         }
         for (group, steps) in by_group {
-            self.tell(turn, &group, &signal(steps));
+            self.tell_owner(turn, &group, &signal(steps));
         }
     }
 

@@ -45,7 +45,10 @@ impl Node {
                 self.operate_workflow(turn, operation, reply, now)
             }
             Request::Trigger { order, reply } => self.trigger(turn, order, reply, now),
-            Request::PauseToken { order, reply } => self.pause_token(turn, order, reply, now),
+            Request::PauseToken { order, hash, reply } => self.pause_token(turn, (order, hash), reply, now),
+            Request::Tell { channel, notice, reply } => {
+                self.tell_channel(turn, (channel, *notice), reply, now)
+            }
             Request::RecoverPolls { recovery, reply } => self.recover_polls(turn, &recovery, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
@@ -561,6 +564,7 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::Trigger { reply, .. } => no(reply, problem),
         Request::PauseToken { reply, .. } => no(reply, problem),
         Request::RecoverPolls { reply, .. } => no(reply, problem),
+        Request::Tell { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),
         Request::Join { reply, .. } | Request::JoinAgain { reply, .. } => no(reply, problem),
         Request::Reports { reply, .. } => no(reply, problem),

@@ -177,6 +177,7 @@ impl Node {
         self.timers = Timers::default();
         self.deadlines = Default::default();
         self.workflows.forget(std::mem::take(&mut found.last_events));
+        self.notices.forget();
         self.workflows_arrived(std::mem::take(&mut found.pending_workflows));
         self.book = Default::default();
         self.book.continue_after(found.last_claim);

@@ -16,6 +16,7 @@ mod intake;
 mod keep;
 mod lines;
 mod node;
+mod notices;
 mod operate;
 mod outbox;
 mod owed;

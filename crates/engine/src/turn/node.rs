@@ -5,6 +5,7 @@ use super::attempts::Deliveries;
 use super::claims::ClaimBook;
 use super::deadlines::Deadlines;
 use super::expire::Expiry;
+use super::notices::Notices;
 use super::outbox::Outbox;
 use super::owed::Owed;
 use super::peers::Peers;
@@ -132,6 +133,7 @@ pub struct Node {
     pub(super) timers: Timers<StepId>,
     pub(super) deadlines: Deadlines,
     pub(super) workflows: Workflows,
+    pub(super) notices: Notices,
     pub(super) sources: Sources,
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
@@ -192,6 +194,7 @@ impl Node {
         let lease = store.lease(&row, &config.groups)?;
         store.announce(&config.announced())?;
         crate::pools::put_all(&mut *store, &config.pools)?;
+        crate::channels::put_all(&mut *store, &config.channels, &config.secrets)?;
         let mut node = Node {
             peers: Peers::new(store.is_shared()),
             store,
@@ -203,6 +206,7 @@ impl Node {
             timers: Timers::default(),
             deadlines: Deadlines::default(),
             workflows: Workflows::default(),
+            notices: Notices::default(),
             sources: Sources::default(),
             book: ClaimBook::default(),
             ticks: Ticks::default(),
@@ -275,6 +279,7 @@ impl Node {
         self.board.forget_settled();
         self.pools.look_again();
         self.workflows.look_again();
+        self.notices.look_again();
         self.again |= !self.board.windows.pools().is_empty();
     }
     pub fn heard(&mut self, session: SessionId) {
@@ -317,6 +322,7 @@ impl Node {
             self.outbox.next_look(),
             self.deadlines.next_at(),
             self.workflows.next_at(),
+            self.notices.next_at(),
         ];
         let next = at
             .into_iter()
@@ -380,6 +386,7 @@ impl Node {
         self.again = false;
         self.say_again(turn);
         self.know_subscribers(now)?;
+        self.know_channels(now)?;
         if self.peers.is_due(now) || self.peers.others && requests.iter().any(Request::makes_lines) {
             self.look(turn, now)?;
         }
@@ -401,6 +408,7 @@ impl Node {
             leave(&mut self.board, &mut *self.store, BTreeSet::new())?;
         }
         self.tell_refused(turn, &settled);
+        self.tell_notices(turn, now)?;
         let mut picking = Stopwatch::start();
         let mut capped = Vec::new();
         // Until a cascade is through, what it is about to end must not start.
@@ -416,6 +424,7 @@ impl Node {
         }
         let pick = picking.lap();
         self.keep_house(turn, now)?;
+        self.tell_counted(turn);
         self.tell_away(turn)?;
         self.unfinished = settled.unfinished;
         self.again |= self.board.is_touched() || turn.hold;

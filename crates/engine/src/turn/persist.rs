@@ -43,6 +43,7 @@ impl Node {
         batch.holds = holds.map(|change| (home(change.group()), change)).collect();
         self.write_steps(&mut batch, changes.steps, now);
         self.write_workflows(&mut batch);
+        self.notices.write(&mut batch);
         self.sweep_lines(&mut batch, turn.forget);
         batch.blocks.reserve(changes.blocks.len());
         for (block, change) in changes.blocks {

@@ -4,9 +4,9 @@
 //!        handed its work, and a report is covered first, before anything is made of it.
 
 use super::node::Node;
+use crate::delivery::{DELIVER, bound_to};
 use crate::request::{Reply, Request};
 use crate::seal::{Keyring, SealError, Values, Veil, opened};
-use crate::subscriptions::{DELIVER, bound_to};
 use model::{Claim, Failure, Outcome, Report, Sealed, SessionId, Step, StepId, WorkflowId, limits};
 use std::sync::Arc;
 use store::Result;
@@ -35,7 +35,8 @@ impl Node {
         claim.workflow = self.workflow_of(claim.step)?;
         claim.poll = self.poll_claimed(claim.step)?;
         let look = claim.look.as_ref().and_then(|look| look.response.as_deref());
-        if Sealed::is_in(&claim.arguments) || look.is_some_and(Sealed::is_in) {
+        let previous = claim.poll.as_ref().and_then(|poll| poll.previous.as_deref());
+        if [Some(&*claim.arguments), look, previous].into_iter().flatten().any(Sealed::is_in) {
             let lineage = self.lineage(claim.step)?;
             claim.opens = lineage.into_iter().chain(delivery_of(claim)).collect();
         }
@@ -120,10 +121,18 @@ impl Node {
             Some(Veiled::Unknown) | None => {}
         }
         let Some(step) = self.known_step(report.step)? else { return Ok(Ok(None)) };
-        let (_, values) = match self.in_clear(step.id, &step.arguments)? {
-            Ok(Some(opened)) => opened,
-            other => return Ok(other.map(|_| None)),
-        };
+        let mut values = Values::new();
+        // What the poll before it said was given to the run too.
+        let said = step.polled.as_ref().and_then(|polled| polled.data.as_deref());
+        for given in [Some(&*step.arguments), said].into_iter().flatten() {
+            match self.in_clear(step.id, given)? {
+                Ok(opened) => values.extend(opened.into_iter().flat_map(|(_, found)| found)),
+                Err(problem) => return Ok(Err(problem)),
+            }
+        }
+        if values.is_empty() {
+            return Ok(Ok(None));
+        }
         Ok(Ok(Some(Arc::new(Veil::of(values, &self.config.secrets)))))
     }
 
@@ -156,6 +165,12 @@ fn open(claim: &mut Claim, keys: &Keyring) -> std::result::Result<Values, SealEr
         && let Some((clear, found)) = opened(response, &claim.opens, keys)?
     {
         *response = clear.into();
+        values.extend(found);
+    }
+    if let Some(previous) = claim.poll.as_mut().and_then(|poll| poll.previous.as_mut())
+        && let Some((clear, found)) = opened(previous, &claim.opens, keys)?
+    {
+        *previous = clear.into();
         values.extend(found);
     }
     Ok(values)

@@ -3,6 +3,7 @@
 mod alerts;
 mod audit;
 mod breaker;
+mod channels;
 mod course;
 mod definitions;
 mod dispatch;
@@ -124,4 +125,8 @@ pub fn routes() -> Routes {
         .at("/v1/flows/{id}/state", [post(Track, flows::update)])
         .at("/v1/flows/{id}/finish", [post(Track, flows::finish)])
         .at("/v1/flows/{id}/{verb}", [post(Operate, flows::ask)])
+        .at("/v1/channels", [get(View, channels::list), post(Administer, channels::put)])
+        .at("/v1/channels/{name}/remove", [post(Administer, channels::remove)])
+        .at("/v1/channels/{name}/test", [post(Operate, channels::test)])
+        .at("/v1/notices", [get(View, channels::notices)])
 }

@@ -70,7 +70,7 @@ pub async fn send_one(
 }
 
 fn webhook_id(headers: &HeaderMap) -> Option<String> {
-    headers.get("webhook-id").and_then(|value| value.to_str().ok()).map(Into::into)
+    headers.get(engine::WEBHOOK_ID).and_then(|value| value.to_str().ok()).map(Into::into)
 }
 
 /// The body as JSON; none at all is `null`.

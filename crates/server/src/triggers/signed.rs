@@ -4,32 +4,16 @@
 //!        message is taken for a few minutes only, and after that it is no use to whoever recorded it. Secrets are printed by nothing.
 
 use super::{TriggerAuthenticator, TriggerShown};
-use base64::Engine;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use hmac::{Hmac, KeyInit, Mac};
+use engine::{WEBHOOK_ID, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP, WebhookSecrets, variable_part};
 use model::definition::TriggerAuth;
 use model::limits;
-use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::fmt;
-
-const PREFIX: &str = "whsec_";
-const SECRET_BYTES_MIN: usize = 24;
-const SECRET_BYTES_MAX: usize = 1_024;
-const SECRETS_MAX: usize = 8;
-/// Signatures of one message that are looked at.
-const SIGNATURES_MAX: usize = 16;
-/// People leave the padding out.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// The secrets of definitions, by their keys.
 #[derive(Clone, Default)]
 pub struct TriggerSecrets {
-    keys: BTreeMap<String, Vec<Hmac<Sha256>>>,
+    keys: BTreeMap<String, WebhookSecrets>,
 }
 
 impl fmt::Debug for TriggerSecrets {
@@ -44,25 +28,8 @@ impl TriggerSecrets {
         if definition.is_empty() || definition.len() > limits::NAME_BYTES_MAX {
             return Err("name the key of a definition".into());
         }
-        if secrets.is_empty() || secrets.len() > SECRETS_MAX {
-            return Err(format!("write 1 to {SECRETS_MAX} secrets"));
-        }
-        let keys = secrets.iter().map(|secret| key(secret.as_ref())).collect::<Result<_, _>>()?;
-        self.keys.insert(plain(definition), keys);
+        self.keys.insert(variable_part(definition), WebhookSecrets::of(secrets)?);
         Ok(())
-    }
-
-    /// Whether one of the signatures is made with one of the secrets of a definition.
-    fn verify(&self, definition: &str, head: &str, body: &[u8], signatures: &str) -> bool {
-        let keys = self.keys.get(&plain(definition)).map(Vec::as_slice).unwrap_or_default();
-        let coded = signatures.split(' ').filter_map(|one| one.strip_prefix("v1,")).take(SIGNATURES_MAX);
-        let shown: Vec<Vec<u8>> = coded.filter_map(|coded| BASE64.decode(coded).ok()).collect();
-        keys.iter().any(|key| {
-            let mut mac = key.clone();
-            mac.update(head.as_bytes());
-            mac.update(body);
-            shown.iter().any(|shown| mac.clone().verify_slice(shown).is_ok())
-        })
     }
 }
 
@@ -72,39 +39,16 @@ impl TriggerAuthenticator for TriggerSecrets {
             return None;
         }
         let text = |name: &str| shown.headers.get(name).and_then(|value| value.to_str().ok());
-        let (id, at) = (text("webhook-id")?, text("webhook-timestamp")?);
+        let (id, at) = (text(WEBHOOK_ID)?, text(WEBHOOK_TIMESTAMP)?);
         let seconds: i64 = at.parse().ok()?;
         let apart = shown.now.0.div_euclid(1_000_000).abs_diff(seconds);
         if apart > limits::TRIGGER_REPLAY_WINDOW.as_secs() || id.is_empty() {
             return None;
         }
-        let head = format!("{id}.{seconds}.");
-        let is_signed = self.verify(shown.definition, &head, shown.body, text("webhook-signature")?);
+        let secrets = self.keys.get(&variable_part(shown.definition))?;
+        let is_signed = secrets.verify(id, seconds, shown.body, text(WEBHOOK_SIGNATURE)?);
         is_signed.then(|| format!("signature of `{}`", shown.definition))
     }
-}
-
-/// A key as it stands in a variable of the environment: `order-fulfilment` and `ORDER_FULFILMENT` are one.
-fn plain(definition: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    definition.chars().map(plain).collect()
-}
-
-fn key(secret: &str) -> Result<Hmac<Sha256>, String> {
-    let bytes = match secret.strip_prefix(PREFIX) {
-        Some(coded) => {
-            BASE64.decode(coded).map_err(|_| format!("what follows `{PREFIX}` in a secret is not base64"))?
-        }
-        None => secret.as_bytes().to_vec(),
-    };
-    if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&bytes.len()) {
-        return Err(format!(
-            "a secret has {} bytes; {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} are needed, for example `{PREFIX}` with what \
-             `openssl rand -base64 32` prints",
-            bytes.len()
-        ));
-    }
-    Ok(Hmac::new_from_slice(&bytes).expect("HMAC takes a key of any length"))
 }
 
 #[cfg(test)]

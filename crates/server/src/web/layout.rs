@@ -45,6 +45,7 @@ pub fn page(frame: Frame, body: Markup) -> Markup {
                         a href="/message-groups" { "Message groups" }
                         a href="/progress" { "Half done" }
                         a href="/flows" { "Flows" }
+                        a href="/notifications" { "Notifications" }
                         a href="/v1/ticks" { "Ticks" }
                         a href="/v1/nodes" { "Nodes" }
                         a href="/v1/alerts" { "Alerts" }

@@ -8,6 +8,7 @@ mod flows;
 mod layout;
 mod message_group;
 mod message_groups;
+mod notifications;
 mod polls;
 mod progress;
 mod sign_in;
@@ -37,6 +38,7 @@ pub fn routes() -> Routes {
         .at("/workflows/{id}", [get(View, workflow::page)])
         .at("/message-groups", [get(View, message_groups::page)])
         .at("/message-groups/{name}", [get(View, message_group::page)])
+        .at("/notifications", [get(View, notifications::page)])
         .at(
             "/approve/{workflow_id}/{trigger_key}",
             [get(Access::Token, approve::page), form(Access::Token, approve::answer)],

@@ -91,6 +91,11 @@ const EXPECTED: &str = "
     POST /v1/flows/{id}/state        track
     POST /v1/flows/{id}/finish       track
     POST /v1/flows/{id}/{verb}       operate
+    GET  /v1/channels                view
+    POST /v1/channels                administer
+    POST /v1/channels/{name}/remove  administer
+    POST /v1/channels/{name}/test    operate
+    GET  /v1/notices                 view
     GET  /                           view
     GET  /step-dispatcher            view
     GET  /step-dispatcher/api        view
@@ -101,6 +106,7 @@ const EXPECTED: &str = "
     GET  /workflows/{id}             view
     GET  /message-groups             view
     GET  /message-groups/{name}      view
+    GET  /notifications              view
     GET  /approve/{workflow_id}/{trigger_key} token
     POST /approve/{workflow_id}/{trigger_key} token
     GET  /sign-in                    open
@@ -339,6 +345,13 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         (format!("/v1/subscriptions/{}", made[0]), json!({"name": "x"}), vec![""]),
         (format!("/v1/subscriptions/{}/remove", made[0]), json!({}), vec![""]),
         (format!("/v1/subscriptions/{}/test", made[0]), json!({}), vec![""]),
+        (
+            "/v1/channels".into(),
+            json!({"name": "x", "kind": "webhook", "url": "https://example.com", "secrets": []}),
+            vec![""],
+        ),
+        ("/v1/channels/x/remove".into(), json!({}), vec![""]),
+        ("/v1/channels/x/test".into(), json!({}), vec![""]),
         ("/v1/polls/recover".into(), json!({"older_seconds": 60}), vec![""]),
         ("/v1/breaker".into(), json!({"off": true}), vec![""]),
         ("/v1/pools".into(), json!({"name": "x", "concurrency": 1}), vec![""]),
@@ -386,7 +399,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let posts = posts.filter(|r| r.access != Access::Token);
     // What is sent to a trigger is whatever its definition asks for.
     let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
-    assert_eq!(posts, 37, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 40, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

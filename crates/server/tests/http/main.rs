@@ -4,6 +4,7 @@
 
 mod access;
 mod breaker;
+mod channels;
 mod create;
 mod definitions;
 mod deliveries;

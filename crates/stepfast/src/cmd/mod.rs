@@ -15,6 +15,7 @@ mod keys;
 mod list;
 mod message_groups;
 mod nodes;
+mod notify;
 mod output;
 mod pauses;
 mod polls;
@@ -103,6 +104,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Nodes => nodes::run(&browse()?, common.json),
         Command::MessageGroups(verb) => message_groups::run(&settings, &common, verb).await,
         Command::Subscriptions(verb) => subscriptions::run(&settings, &common, verb).await,
+        Command::Notify(verb) => notify::run(&settings, &common, verb).await,
         Command::Polls(args) => polls::run(&settings, &common, args).await,
         Command::Pools(verb) => pools::run(&settings, &common, verb).await,
         Command::Progress(args) => progress::run(&settings, &common, &args).await,

@@ -18,13 +18,14 @@ use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
 use crate::{
-    AuditEntry, EventRow, KeyHash, Result, StoreError, keys, params, pools, previous, reads, rows, settings,
-    subscriptions,
+    AuditEntry, EventRow, KeyHash, Result, StoreError, channels, keys, params, pools, previous, reads, rows,
+    settings, subscriptions,
 };
 use model::{
-    Block, BlockId, Breaker, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
-    SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
+    Block, BlockId, Breaker, ChannelSends, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId,
+    PoolUse, SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
 };
+use std::collections::BTreeMap;
 
 pub struct Browse {
     sql: Box<dyn Sql + Send>,
@@ -261,6 +262,21 @@ impl Browse {
 
     pub fn subscription(&self, id: SubscriptionId) -> Result<Option<Subscription>> {
         Ok(subscriptions::find(self.sql(), id)?.map(|row| row.subscription))
+    }
+
+    /// Channels by name, each with what it was sent.
+    pub fn channels(&self) -> Result<Vec<(channels::Stored, ChannelSends)>> {
+        let mut sends: BTreeMap<String, ChannelSends> = channels::sends(self.sql())?.into_iter().collect();
+        let of = |stored: channels::Stored| {
+            let sends = sends.remove(&stored.channel.name).unwrap_or_default();
+            (stored, sends)
+        };
+        Ok(channels::all(self.sql())?.into_iter().map(of).collect())
+    }
+
+    /// The last that channels were told, newest first.
+    pub fn notices(&self, limit: usize) -> Result<Vec<channels::NoticeRow>> {
+        channels::last_told(self.sql(), limit.clamp(1, limits::PAGE_ROWS_MAX))
     }
 
     /// The API keys that are not revoked, with what is kept of their secrets.

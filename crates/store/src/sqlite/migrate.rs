@@ -24,6 +24,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0016_subscriptions", include_str!("../../sql/sqlite/migrations/0016_subscriptions.sql")),
     ("0017_published_to", include_str!("../../sql/sqlite/migrations/0017_published_to.sql")),
     ("0019_flows", include_str!("../../sql/sqlite/migrations/0019_flows.sql")),
+    ("0020_notices", include_str!("../../sql/sqlite/migrations/0020_notices.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

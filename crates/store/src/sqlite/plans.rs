@@ -86,6 +86,10 @@ const SHARED: &[&str] = &[
     HALF_DONE_WORKFLOWS,
     UNRESOLVED_WORKFLOWS,
     OPEN_TREES,
+    PUT_NOTICE,
+    INSERT_CHANNEL_SENDS,
+    WRITE_CHANNEL_SENDS,
+    FORGET_NOTICES,
 ];
 
 #[test]
@@ -147,6 +151,7 @@ fn what_waits_is_found_without_reading_history() {
         (HALF_DONE_FLOWS, "flows_half_done"),
         (HALF_DONE_WORKFLOWS, "workflows_open"),
         (UNRESOLVED_WORKFLOWS, "workflows_unresolved"),
+        (FORGET_NOTICES, "notices_old"),
     ] {
         let mut statement = connection.prepare(&format!("explain query plan {}", with_columns(sql))).unwrap();
         let mut found = statement.raw_query();

@@ -17,7 +17,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 34] = [
+const TABLES: [(&str, &str, &str); 37] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -58,6 +58,17 @@ const TABLES: [(&str, &str, &str); 34] = [
         "id name url types workflow labels active ordered secrets created_at created_by revision",
         "id",
     ),
+    (
+        "channels",
+        "name kind url audience min_severity kinds labels per_minute quiet active secrets created_at created_by revision",
+        "name",
+    ),
+    (
+        "notices",
+        "channel notice_key told_at step_id kind severity entity_type entity_id title",
+        "channel, notice_key",
+    ),
+    ("channel_sends", "channel told gathered waiting version", "channel"),
     (
         "executions",
         "namespace key input_hash state owner lease_ends_at attempt failed_attempts max_attempts answer error created_at \

@@ -1,9 +1,10 @@
 //! Pauses and their triggers: what lets a workflow go on, what does not, and in which order they may come.
 
 use engine::{PauseToken, TokenOrder, TriggerOrder, WorkflowVerb as V};
-use model::{Outcome, PausedBy, TriggerAnswer as A, WorkflowId};
+use model::{Outcome, PausedBy, SessionOffer, TriggerAnswer as A, WorkflowId};
+use rules::settle::Mode;
 use serde_json::{Value, json};
-use stepfast_testkit::Stage;
+use stepfast_testkit::{Stage, everything, holds};
 
 const ASK: &str = "
 workflow: ask
@@ -378,6 +379,19 @@ steps:
     assert_eq!(stage.pauses(id), ["a 2 resumed"]);
 }
 
+/// What whoever runs the one delivery is given.
+async fn delivered(stage: &mut Stage) -> Value {
+    let (host, queues) = ("elsewhere".into(), vec!["default".into()]);
+    let offer = SessionOffer { host, queues, actions: vec!["deliver".into()], capacity: 9, remote: false };
+    let mut session = stage.engine.join(offer).await.unwrap();
+    stage.decide(Mode::FixedPoint).await;
+    let claim = session.work.try_recv().unwrap().claims.remove(0);
+    // It answers with what it was told.
+    let response = Some(claim.arguments.to_string());
+    stage.report(session.id, claim.step, claim.attempt, Outcome::Complete { response }).await;
+    serde_json::from_str(&claim.arguments).unwrap()
+}
+
 #[tokio::test]
 async fn a_token_is_of_one_pause_and_only_its_hash_is_kept() {
     let mut stage = Stage::new().await;
@@ -389,14 +403,16 @@ steps:
   - { key: b, action: ok, pause_after: { trigger: other } }
 ";
     let id = stage.run(yaml, json!({})).await;
-    let told = stage.browse().steps(&store::Filter {
-        action: Some("deliver".into()),
-        limit: 9,
-        ..Default::default()
-    });
-    let arguments: Value = serde_json::from_str(&told.unwrap()[0].step.arguments).unwrap();
+    let arguments = delivered(&mut stage).await;
     assert_eq!(arguments["body"]["type"], "pause.begun");
-    let token = PauseToken::of(arguments["body"]["token"].as_str().unwrap());
+    let text = arguments["body"]["token"].as_str().unwrap();
+    assert_eq!(arguments["body"]["page"], format!("/approve/{id}/go?token={text}"));
+    let token = PauseToken::of(text);
+    let all = everything(&stage.database()).await;
+    assert!(
+        holds(&all, "pause.begun") && !holds(&all, text),
+        "whoever delivers it knows it, and nothing that is stored"
+    );
     let kept = |stage: &Stage| stage.browse().workflow_pauses(id).unwrap()[0].token.unwrap();
     assert!(token.is(&kept(&stage)));
     let order = |trigger: &str| TokenOrder { workflow: id, trigger: trigger.into(), by: "ada".into() };

@@ -244,3 +244,33 @@ async fn without_any_key_nothing_secret_is_started() {
     let refused = refused.expect_err("the schema is looked at first").to_string();
     assert!(refused.contains("input.card.number") && !refused.contains("hunter2-canary"), "{refused}");
 }
+
+/// What a poll tells the next is given to it in clear, and stands nowhere.
+#[tokio::test]
+async fn a_poll_is_given_what_the_one_before_it_said() {
+    let mut stage = Stage::new().await;
+    let yaml = "
+workflow: paid
+version: 1.0.0
+secrets: [input.card]
+steps:
+  - { key: paid, poll: { action: hold, arguments: { card: \"${input.card}\" }, interval: 60s } }
+";
+    stage.define(yaml).await;
+    let id = stage.start("paid", json!({"card": CARD})).await;
+    let claim = held(&mut stage).await;
+    let said = json!({"seen": CARD, "n": 1}).to_string();
+    let again = Outcome::Continue { data: Some(said), after: None };
+    stage.engine.report(vec![report(&stage, &claim, again)]).await.expect("it is stored");
+    nothing_is_told(&stage).await;
+    stage.advance(std::time::Duration::from_secs(60)).await;
+    let claim = held(&mut stage).await;
+    let poll = claim.poll.clone().expect("it is a poll");
+    let previous: Value =
+        serde_json::from_str(poll.previous.as_deref().expect("the last one spoke")).expect("JSON");
+    assert_eq!((poll.number, previous), (2, json!({"seen": CARD, "n": 1})));
+    let outcome = Outcome::Complete { response: poll.previous.map(|text| text.to_string()) };
+    stage.engine.report(vec![report(&stage, &claim, outcome)]).await.expect("it is stored");
+    nothing_is_told(&stage).await;
+    assert_eq!(stage.flow(id), "succeeded: paid C");
+}

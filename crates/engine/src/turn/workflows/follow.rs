@@ -199,6 +199,7 @@ impl Node {
             Then::Pause(message) => {
                 entry.broken.insert(def, step);
                 if entry.is_going_on() {
+                    self.tell_held(entry, &message, now);
                     self.move_workflow(entry, WorkflowState::Paused, Some(message), now)?;
                     entry.workflow.paused_by = Some(PausedBy::Failure);
                 }

@@ -20,6 +20,7 @@ mod recover;
 mod resolve;
 mod secrets;
 mod timers;
+mod told;
 mod triggers;
 mod undo;
 mod waiting;

@@ -290,6 +290,6 @@ pub(super) fn pass_on(entry: &mut Entry, def: u32) -> Vec<Next> {
     passed.map(|passed| entry.progress.pass(&plan.graph, def, passed)).unwrap_or_default()
 }
 
-pub(super) fn fresh_token() -> Result<PauseToken> {
+fn fresh_token() -> Result<PauseToken> {
     PauseToken::fresh().map_err(|problem| StoreError::Down(problem.to_string()))
 }

@@ -27,6 +27,7 @@ impl Node {
             let data = serde_json::json!({"retries": retries}).to_string();
             self.workflows.tell(&entry.workflow, now, "auto_retry.exhausted", None, Some(data));
         }
+        self.tell_failed(entry, &message, &follow, now);
         match follow {
             Follow::Await => {
                 self.workflows.tell(&entry.workflow, now, "workflow.awaiting_resolution", None, None)

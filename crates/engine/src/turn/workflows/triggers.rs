@@ -2,13 +2,12 @@
 
 use super::super::node::{Node, Turn};
 use super::Entry;
-use super::pauses::fresh_token;
 use crate::EngineError;
 use crate::request::{Forced, Reply, WorkflowOperation};
 use crate::signal::Signal;
-use crate::triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
+use crate::triggers::{TokenOrder, TriggerOrder, Triggered};
 use model::definition::TriggerAuth;
-use model::{Timestamp, TriggerAnswer, TriggerPayload, Verdict, WorkflowId, WorkflowState};
+use model::{Timestamp, TokenHash, TriggerAnswer, TriggerPayload, Verdict, WorkflowId, WorkflowState};
 use rules::workflow::Data;
 use rules::workflow::pause::{self, Fit, Standing};
 use rules::workflow::progress::Next;
@@ -190,13 +189,13 @@ impl Node {
     pub(in super::super) fn pause_token(
         &mut self,
         turn: &mut Turn,
-        order: TokenOrder,
-        reply: Reply<PauseToken>,
+        (order, hash): (TokenOrder, TokenHash),
+        reply: Reply<()>,
         now: Timestamp,
     ) -> Result<()> {
         let id = order.workflow;
         if let Some(group) = self.foreign_workflow(id)? {
-            self.forward(turn, &group, &Signal::PauseToken { order }, reply);
+            self.forward(turn, &group, &Signal::PauseToken { order, hash }, reply);
             return Ok(());
         }
         let (mut entry, def) = match self.listener(id, &order.trigger)? {
@@ -218,12 +217,10 @@ impl Node {
             turn.acts.refuse(reply, EngineError::WorkflowRefused { workflow: id, why });
             return Ok(());
         }
-        let token = fresh_token()?;
-        let hash = token.hash();
         self.change_pause(&mut entry, def, |pause| pause.token = Some(hash));
         turn.audit.push(AuditEntry { verb: "token".into(), ..audit(id, &order.trigger, &order.by) });
         self.settle_workflow(entry, now)?;
-        turn.acts.reply(reply, token);
+        turn.acts.reply(reply, ());
         Ok(())
     }
 }

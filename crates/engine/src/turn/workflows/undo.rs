@@ -145,6 +145,7 @@ impl Node {
             if let Some(failed) = entry.undoing.iter().find(|run| run.state == C::Failed) {
                 let why = failed.failure_message.clone().unwrap_or_default();
                 let message = format!("step `{}` could not be undone: {why}", failed.step_key);
+                self.tell_not_undone(entry, &message, now);
                 return self.move_workflow(entry, WorkflowState::CompensationFailed, Some(message), now);
             }
             let Some(at) = entry.undoing.iter().position(|run| matches!(run.state, C::Pending | C::Running))

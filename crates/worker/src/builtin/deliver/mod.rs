@@ -10,7 +10,8 @@ mod signing;
 mod tests;
 mod verdict;
 
-pub use signing::{Signing, variable_part};
+pub use engine::variable_part;
+pub use signing::Signing;
 
 use super::http::allow::Refused;
 use super::http::answer::most;

@@ -14,9 +14,9 @@ const EXAMPLE: &str = r#"{"url": "https://example.com/hook", "body": {"order": 7
 const JSON: &str = "application/json";
 /// Receivers trust these, so no step can write them.
 const OWN: [&str; 2] = ["webhook-", "stepfast-"];
-pub const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
-pub const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-pub const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+pub const WEBHOOK_ID: HeaderName = HeaderName::from_static(engine::WEBHOOK_ID);
+pub const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static(engine::WEBHOOK_TIMESTAMP);
+pub const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static(engine::WEBHOOK_SIGNATURE);
 const STEPFAST_ATTEMPT: HeaderName = HeaderName::from_static("stepfast-attempt");
 
 #[derive(Deserialize)]
@@ -75,7 +75,7 @@ impl Order {
         let wrong = |problem: &dyn std::fmt::Display| bad_arguments("deliver", EXAMPLE, problem);
         let arguments: Arguments = serde_json::from_str(&claim.arguments).map_err(|e| wrong(&e))?;
         let mut faults = Vec::new();
-        let url = call::url(&arguments.url).map_err(|fault| faults.push(fault)).ok();
+        let url = address(&arguments.url).map_err(|fault| faults.push(fault)).ok();
         let mut headers = own_headers(&arguments, &mut faults);
         let id = arguments.id.clone().unwrap_or_else(|| claim.step.to_string());
         let signing = keys(&arguments, &mut faults);
@@ -105,6 +105,15 @@ impl Order {
     }
 }
 
+const NOT_OPENED: &str = "the node has no key for it, or it was sealed for something else";
+
+fn address(text: &str) -> Result<Url, String> {
+    if Sealed::is_in(text) {
+        return Err(format!("url: it was not opened; {NOT_OPENED}"));
+    }
+    call::url(text)
+}
+
 fn keys(arguments: &Arguments, faults: &mut Vec<String>) -> Option<Keys> {
     match (&arguments.signing, &arguments.secrets) {
         (Some(_), Some(_)) => {
@@ -113,8 +122,7 @@ fn keys(arguments: &Arguments, faults: &mut Vec<String>) -> Option<Keys> {
         }
         (Some(name), None) => Some(Keys::Named(name.clone())),
         (None, Some(secrets)) if secrets.iter().any(|secret| Sealed::is_in(secret)) => {
-            let fix = "the node has no key for it, or it was sealed for something else";
-            faults.push(format!("secrets: one of them was not opened; {fix}"));
+            faults.push(format!("secrets: one of them was not opened; {NOT_OPENED}"));
             None
         }
         (None, secrets) => secrets.clone().map(Keys::Given),

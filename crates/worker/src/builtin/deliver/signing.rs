@@ -4,29 +4,15 @@
 //!        every receiver finds the signature it knows. A secret is turned into the state of its hash at once, and is
 //!        printed by nothing.
 
-use base64::Engine;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use hmac::{Hmac, KeyInit, Mac};
+use engine::{WebhookSecrets, variable_part};
 use model::limits;
-use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::fmt;
-
-const PREFIX: &str = "whsec_";
-const SECRET_BYTES_MIN: usize = 24;
-const SECRET_BYTES_MAX: usize = 1_024;
-const SECRETS_MAX: usize = 8;
-/// People leave the padding out.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// What an operator configured as `[signing.NAME]` or `STEPFAST_SIGNING_NAME`.
 #[derive(Clone, Default)]
 pub struct Signing {
-    keys: BTreeMap<String, Vec<Hmac<Sha256>>>,
+    keys: BTreeMap<String, WebhookSecrets>,
 }
 
 impl fmt::Debug for Signing {
@@ -42,11 +28,7 @@ impl Signing {
         if name.is_empty() || name.len() > limits::NAME_BYTES_MAX || !name.chars().all(is_plain) {
             return Err("a signing key is named with letters, digits, `-`, `_` and `.`".into());
         }
-        if secrets.is_empty() || secrets.len() > SECRETS_MAX {
-            return Err(format!("write 1 to {SECRETS_MAX} secrets"));
-        }
-        let keys = secrets.iter().map(|secret| key(secret.as_ref())).collect::<Result<_, _>>()?;
-        self.keys.insert(variable_part(name), keys);
+        self.keys.insert(variable_part(name), WebhookSecrets::of(secrets)?);
         Ok(())
     }
 
@@ -56,38 +38,8 @@ impl Signing {
 
     /// The value of `webhook-signature`; none where there is no such key.
     pub fn sign(&self, name: &str, id: &str, seconds: i64, body: &[u8]) -> Option<String> {
-        let keys = self.keys.get(&variable_part(name))?;
-        let sign = |key: &Hmac<Sha256>| {
-            let mut mac = key.clone();
-            mac.update(format!("{id}.{seconds}.").as_bytes());
-            mac.update(body);
-            format!("v1,{}", BASE64.encode(mac.finalize().into_bytes()))
-        };
-        Some(keys.iter().map(sign).collect::<Vec<_>>().join(" "))
+        Some(self.keys.get(&variable_part(name))?.sign(id, seconds, body))
     }
-}
-
-/// A name as it stands in a variable of the environment: `orders-eu` and `ORDERS_EU` are one key.
-pub fn variable_part(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    name.chars().map(plain).collect()
-}
-
-fn key(secret: &str) -> Result<Hmac<Sha256>, String> {
-    let bytes = match secret.strip_prefix(PREFIX) {
-        Some(coded) => {
-            BASE64.decode(coded).map_err(|_| format!("what follows `{PREFIX}` in a secret is not base64"))?
-        }
-        None => secret.as_bytes().to_vec(),
-    };
-    if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&bytes.len()) {
-        return Err(format!(
-            "a secret has {} bytes; {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} are needed, for example `{PREFIX}` with what \
-             `openssl rand -base64 32` prints",
-            bytes.len()
-        ));
-    }
-    Ok(Hmac::new_from_slice(&bytes).expect("HMAC takes a key of any length"))
 }
 
 #[cfg(test)]

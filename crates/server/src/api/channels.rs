@@ -1,0 +1,79 @@
+//! Channels: list, put, remove and try them; and what they were told.
+
+use crate::access::Caller;
+use crate::answers;
+use crate::app::App;
+use crate::convert;
+use crate::error::ApiError;
+use crate::extract::{Params, Posted, Signed, page_size};
+use axum::Json;
+use axum::extract::{Path, State};
+use engine::EngineError;
+use model::Severity;
+use serde::Deserialize;
+use std::sync::Arc;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    limit: Option<usize>,
+}
+
+pub async fn list(State(app): State<Arc<App>>) -> Result<Json<wire::ChannelPage>, ApiError> {
+    app.read(answers::channels).await.map(Json)
+}
+
+async fn found(app: &App, name: &str) -> Result<wire::ChannelView, ApiError> {
+    let wanted = name.to_string();
+    let found = app.read(move |browse| answers::channel(browse, &wanted)).await?;
+    found.ok_or_else(|| ApiError::Engine(EngineError::NoChannel(name.into())))
+}
+
+/// The same call makes a channel and changes one. A secret that was made is in the answer, for the only time.
+pub async fn put(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Posted(mut body): Posted<wire::ChannelBody>,
+) -> Result<Json<wire::ChannelMadeView>, ApiError> {
+    let by = caller.signed(body.by.take())?;
+    let order = convert::channel(body).map_err(ApiError::Invalid)?;
+    let (put, secret) = app.site.engine.put_channel(order, by).await?;
+    let about = found(&app, &put.name).await?;
+    Ok(Json(convert::channel_made_view(about, secret.as_ref())))
+}
+
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Posted(Signed { by }): Posted<Signed>,
+) -> Result<Json<serde_json::Value>, ApiError> {
+    let by = caller.signed(by)?;
+    match app.site.engine.remove_channel(name.clone(), by).await? {
+        true => Ok(Json(serde_json::json!({ "removed": name }))),
+        false => Err(ApiError::Engine(EngineError::NoChannel(name))),
+    }
+}
+
+/// Tell it something of no meaning, to see whether it arrives.
+pub async fn test(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Posted(mut body): Posted<wire::ChannelTestBody>,
+) -> Result<Json<wire::TellingView>, ApiError> {
+    let by = caller.signed(body.by.take())?;
+    let least = found(&app, &name).await?.min_severity;
+    let severity = convert::severity(body.severity.as_deref().unwrap_or(&least));
+    let severity: Severity = severity.map_err(|fault| ApiError::Invalid(vec![fault]))?;
+    let telling = app.site.engine.test_channel(&name, severity, &by).await?;
+    Ok(Json(convert::telling_view(&name, telling)))
+}
+
+pub async fn notices(
+    State(app): State<Arc<App>>,
+    Params(Wanted { limit }): Params<Wanted>,
+) -> Result<Json<wire::NoticePage>, ApiError> {
+    let limit = page_size(limit)?;
+    app.read(move |browse| answers::notices(browse, limit)).await.map(Json)
+}

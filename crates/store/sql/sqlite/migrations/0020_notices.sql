@@ -1,0 +1,43 @@
+-- Where notices go. What deliveries are signed with, and the address of a chat, are sealed.
+create table channels (
+    name text primary key check (name <> ''),
+    kind text not null check (kind = 'webhook' or kind = 'chat'),
+    url text not null,
+    audience text not null check (audience = 'admin' or audience = 'user'),
+    min_severity text not null,
+    kinds text not null,
+    labels text not null,
+    per_minute integer not null,
+    quiet integer not null,
+    active integer not null,
+    secrets text not null,
+    created_at integer not null,
+    created_by text not null,
+    revision integer not null default 0
+) without rowid;
+
+-- What each channel was told, by key: the same is not told again. The step that delivers it, until retention takes that away.
+create table notices (
+    channel text not null,
+    notice_key text not null,
+    told_at integer not null,
+    step_id blob,
+    kind text not null,
+    severity text not null,
+    entity_type text not null,
+    entity_id text not null,
+    title text not null,
+    primary key (channel, notice_key)
+) without rowid;
+create index notices_told on notices (channel, told_at);
+create index notices_old on notices (told_at);
+create index notices_step on notices (step_id) where step_id is not null;
+
+-- How much each channel was sent, and what it will be told as one.
+create table channel_sends (
+    channel text primary key,
+    told integer not null,
+    gathered integer not null,
+    waiting text,
+    version integer not null
+) without rowid;
