@@ -62,6 +62,19 @@ pub fn matrix() -> String {
     out
 }
 
+/// Which states lead to which, as a table.
+pub(super) fn table<S: Copy + std::fmt::Display>(all: &[S], leads: impl Fn(S, S) -> bool) -> String {
+    let mut out = String::from("| from \\ to |");
+    all.iter().for_each(|to| out += &format!(" {to} |"));
+    out += &format!("\n|---|{}\n", "---|".repeat(all.len()));
+    for from in all {
+        out += &format!("| {from} |");
+        all.iter().for_each(|to| out += if leads(*from, *to) { " yes |" } else { " · |" });
+        out.push('\n');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,9 @@ pub mod poll;
 pub mod progress;
 pub mod resolution;
 mod shape;
+#[cfg(test)]
+mod transitions;
+pub mod undoing;
 
 pub use data::{Answers, Data, Text};
 pub use fan_out::{Items, gather, item};
