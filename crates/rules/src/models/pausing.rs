@@ -3,15 +3,17 @@
 //! Two nodes think about the same rows and write what they thought when they come to it. Whoever reads what another has changed
 //! meanwhile must not write; that, and that what is over stays over, are the fences.
 
+mod rows;
+
 use super::{breaks, holds, plan};
 use crate::workflow::machine;
 use crate::workflow::pause::{self, Due, Fit, Standing};
 use crate::workflow::{Answers, Data, Plan};
 use model::definition::PauseDef;
 use model::{Pause, PauseState as P, StepId, Timestamp, TriggerAnswer, WorkflowId, WorkflowState as W};
+use rows::{Ask, PauseRow, Rows, Sent, State, Thought};
 use serde_json::{Value, json};
 use stateright::{Model, Property};
-use std::cmp::Ordering;
 
 /// Seconds after which nothing is looked at any more, and after which a pause is over.
 const HORIZON: i64 = 5;
@@ -27,69 +29,6 @@ enum Without {
     StateAtTime,
     /// What is sent counts only for a pause that waits.
     StateAtTrigger,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct PauseRow {
-    state: P,
-    timeout_at: Option<Timestamp>,
-    resume_at: Option<Timestamp>,
-    reminders: u32,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Rows {
-    workflow: W,
-    pause: Option<PauseRow>,
-    /// What came before its pause.
-    early: Vec<Sent>,
-    version: u8,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Sent {
-    Good,
-    Bad,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Ask {
-    /// The step before the pause completes.
-    StepEnds,
-    Send(Sent),
-    /// Somebody looks at the clock.
-    Look,
-    Cancel,
-    /// A person does not want to wait.
-    Force,
-    /// What is behind the pause is done.
-    Finish,
-}
-
-/// What a node makes of what it read.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Thought {
-    ask: Ask,
-    saw: Rows,
-    rows: Rows,
-    goes_on: bool,
-    accepts: bool,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct State {
-    now: i64,
-    rows: Rows,
-    nodes: [Option<Thought>; 2],
-    /// What may still be sent, and how often somebody still has a mind to.
-    good: u8,
-    bad: u8,
-    cancels: u8,
-    forces: u8,
-    /// For the properties: how often those behind the pause went on, what was accepted, and how it ended first.
-    went_on: u8,
-    accepted: u8,
-    first_end: Option<P>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -276,45 +215,6 @@ impl Pausing {
 
 fn moved(from: W, to: W) -> Option<W> {
     machine::next(from, to).is_ok().then_some(to)
-}
-
-impl Rows {
-    /// What was changed is written, and nothing else.
-    fn put(&mut self, saw: Rows, rows: Rows) {
-        self.version += 1;
-        if rows.workflow != saw.workflow {
-            self.workflow = rows.workflow;
-        }
-        if rows.pause != saw.pause {
-            self.pause = rows.pause;
-        }
-        match rows.early.len().cmp(&saw.early.len()) {
-            Ordering::Less => drop(self.early.drain(..saw.early.len().min(self.early.len()))),
-            Ordering::Equal => {}
-            Ordering::Greater => self.early.extend(rows.early.last()),
-        }
-    }
-}
-
-impl State {
-    fn write(&mut self, thought: Thought) {
-        match thought.ask {
-            Ask::Send(Sent::Good) => self.good -= 1,
-            Ask::Send(Sent::Bad) => self.bad -= 1,
-            Ask::Cancel => self.cancels -= 1,
-            Ask::Force => self.forces -= 1,
-            Ask::StepEnds | Ask::Look | Ask::Finish => {}
-        }
-        self.went_on += u8::from(thought.goes_on);
-        self.accepted += u8::from(thought.accepts);
-        self.rows.put(thought.saw, thought.rows);
-        let state = self.rows.pause.map(|row| row.state).filter(|state| *state != P::Waiting);
-        self.first_end = self.first_end.or(state);
-    }
-
-    fn pause(&self) -> Option<P> {
-        self.rows.pause.map(|row| row.state)
-    }
 }
 
 impl Model for Pausing {

@@ -3,19 +3,22 @@
 //! Two steps run side by side, each of which can be undone. A job that was given away answers at some time, also when its step was
 //! taken from it; which answers count, what is undone and what people may decide, the rules say.
 
+mod properties;
+mod rows;
+
 use super::{breaks, holds, plan};
-use crate::board::Board;
-use crate::check::blank;
 use crate::recover;
 use crate::worker::{self, Answer};
 use crate::workflow::compensation::{self, Done};
 use crate::workflow::progress::{Passed, Progress};
 use crate::workflow::resolution::{self, Verdict, View};
-use crate::workflow::{Plan, machine, undoing};
+use crate::workflow::{Plan, undoing};
 use model::{
-    CompensationScope, CompensationState as C, Decision, Effect, Event, Failure, Move, Outcome, Report,
-    SessionId, State as S, Step, StepId, Timestamp, WorkflowState as W,
+    CompensationScope, CompensationState as C, Decision, Failure, Outcome, Report, SessionId, State as S,
+    StepId, Timestamp, WorkflowState as W,
 };
+use properties::{LEFT, STILL, STRANGER, TAKEN, TWICE};
+use rows::{Line, Mind, NEW, Row, State, Which, on_board, step_of};
 use serde_json::json;
 use stateright::{Model, Property};
 use std::collections::BTreeSet;
@@ -35,64 +38,6 @@ enum Without {
     Wait,
     /// A line of the plan that has ended is not begun again.
     Line,
-}
-
-/// A step, as far as it matters.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Row {
-    state: S,
-    attempt: u32,
-    failed: u32,
-    lost: u32,
-    ended: u8,
-}
-
-const NEW: Row = Row { state: S::Pending, attempt: 0, failed: 0, lost: 0, ended: 0 };
-
-/// Whose work it is: a step's own, or undoing it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Which {
-    Step(usize),
-    Undo(usize),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Line {
-    def: usize,
-    state: C,
-    row: Option<Row>,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct State {
-    workflow: W,
-    steps: [Row; STEPS],
-    /// It is undone: whether whoever runs has had its time, and the plan, once there is one.
-    waited: bool,
-    plan: Option<Vec<Line>>,
-    /// Jobs that have not answered, also of attempts that do not hold their step any more.
-    jobs: BTreeSet<(Which, u32)>,
-    /// How many have ended.
-    ends: u8,
-    losses: u8,
-    /// What people still have a mind to.
-    minds: Vec<Mind>,
-    /// For the properties: how often each was undone, how what was taken back ended, and whether a stranger's answer counted.
-    undone: [u8; STEPS],
-    taken: [Option<S>; STEPS],
-    was_late: bool,
-    stranger: bool,
-    /// How the whole ended for good.
-    last: Option<W>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Mind {
-    Compensate,
-    Cancel,
-    Retry,
-    SkipOne,
-    SkipAll,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -125,94 +70,6 @@ fn world(without: Without) -> Undoing {
     };
     let steps = json!([undo("a", "completed"), undo("b", "started")]);
     Undoing { plan: plan(json!({"workflow": "w", "version": "1.0.0", "steps": steps})), without }
-}
-
-fn step_of(which: Which, row: Row) -> Step {
-    let id = match which {
-        Which::Step(n) => StepId::of(1 + n as u64),
-        Which::Undo(n) => StepId::of(11 + n as u64),
-    };
-    let held = matches!(row.state, S::Dispatched | S::Running);
-    Step {
-        state: row.state,
-        attempt: row.attempt,
-        failed_attempts: row.failed,
-        lost_attempts: row.lost,
-        session: held.then_some(SessionId::of(1)),
-        max_attempts: 2,
-        ..blank(id)
-    }
-}
-
-/// A step as the board leaves it.
-fn on_board(which: Which, row: Row, act: impl FnOnce(&mut Board, StepId) -> bool) -> Option<Row> {
-    let step = step_of(which, row);
-    let id = step.id;
-    let mut board = Board::at(Timestamp(0));
-    board.load_step(step);
-    if !act(&mut board, id) {
-        return None;
-    }
-    let step = board.step(id)?;
-    let (failed, lost) = (step.failed_attempts, step.lost_attempts);
-    Some(Row { state: step.state, attempt: step.attempt, failed, lost, ended: row.ended })
-}
-
-impl State {
-    fn row(&self, which: Which) -> Option<Row> {
-        match which {
-            Which::Step(n) => self.steps.get(n).copied(),
-            Which::Undo(n) => self.plan.as_ref()?.iter().find(|line| line.def == n)?.row,
-        }
-    }
-
-    fn put(&mut self, which: Which, mut row: Row) {
-        if row.state.is_terminal() && row.ended == 0 {
-            self.ends += 1;
-            row.ended = self.ends;
-        }
-        match which {
-            Which::Step(n) => self.steps[n] = row,
-            Which::Undo(n) => {
-                let lines = self.plan.iter_mut().flatten();
-                lines.filter(|line| line.def == n).for_each(|line| line.row = Some(row));
-            }
-        }
-    }
-
-    fn moves(&mut self, to: W) -> bool {
-        let may = machine::next(self.workflow, to).is_ok();
-        if may {
-            self.workflow = to;
-            self.last = matches!(to, W::Cancelled | W::Compensated).then_some(to).or(self.last);
-        }
-        may
-    }
-
-    fn is_live(&self) -> bool {
-        self.steps.iter().any(|row| !row.state.is_terminal())
-    }
-
-    /// Taken from whoever has it.
-    fn take_back(&mut self, which: Which) {
-        let Some(row) = self.row(which).filter(|row| !row.state.is_terminal()) else { return };
-        let wanted = |id| Effect::MoveStep(Box::new(Move::new(id, Event::ParentCancelled)));
-        let Some(row) = on_board(which, row, |board, id| board.apply(wanted(id)).is_ok()) else { return };
-        self.put(which, row);
-        if let Which::Step(n) = which {
-            self.taken[n] = Some(row.state);
-        }
-    }
-
-    fn take_all_back(&mut self) {
-        (0..STEPS).for_each(|n| self.take_back(Which::Step(n)));
-    }
-
-    /// What runs may end.
-    fn call_off_what_waits(&mut self) {
-        let waiting = (0..STEPS).filter(|n| self.steps[*n].state == S::Pending);
-        waiting.collect::<Vec<_>>().into_iter().for_each(|n| self.take_back(Which::Step(n)));
-    }
 }
 
 impl Undoing {
@@ -483,65 +340,9 @@ impl Model for Undoing {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(TWICE, |_, state: &State| state.undone.iter().all(|times| *times <= 1)),
-            Property::always(LEFT, |model: &Self, state: &State| {
-                state.workflow != W::Compensated || model.is_all_undone(state)
-            }),
-            Property::always(TAKEN, |_, state: &State| {
-                let all = state.taken.iter().zip(&state.steps);
-                all.into_iter().all(|(taken, row)| taken.is_none_or(|taken| taken == row.state))
-            }),
-            Property::always(STRANGER, |_, state: &State| !state.stranger),
-            Property::always(ORDER, |_, state: &State| is_backwards(state)),
-            Property::always(STILL, |_, state: &State| state.plan.is_none() || !state.is_live()),
-            Property::always("what is over for good stays so", |_, state: &State| {
-                state.last.is_none_or(|last| state.workflow == last)
-            }),
-            Property::sometimes("both are undone", |_, state: &State| {
-                state.workflow == W::Compensated && state.undone == [1; STEPS]
-            }),
-            Property::sometimes("it is left as it is", |_, state: &State| {
-                state.workflow == W::Compensated
-                    && state.plan.iter().flatten().any(|line| line.state == C::Skipped)
-            }),
-            Property::sometimes("it cannot be undone", |_, state: &State| {
-                state.workflow == W::CompensationFailed
-            }),
-            Property::sometimes("an answer comes late", |_, state: &State| {
-                state.was_late && state.workflow == W::Compensated
-            }),
-            Property::sometimes("it is cancelled", |_, state: &State| state.workflow == W::Cancelled),
-        ]
+        properties::all()
     }
 }
-
-impl Undoing {
-    /// Whatever completed and says how is undone, or was left as it is by somebody who knew.
-    fn is_all_undone(&self, state: &State) -> bool {
-        let line = |n: usize| state.plan.iter().flatten().find(|line| line.def == n).map(|line| line.state);
-        let is_settled = |n: usize| matches!(line(n), Some(C::Succeeded | C::Skipped));
-        let completed = |row: &Row| row.state == S::Completed;
-        let mut steps = state.steps.iter().enumerate();
-        steps.all(|(n, row)| !completed(row) || is_settled(n))
-            && (state.steps[1].attempt == 0 || is_settled(1))
-    }
-}
-
-/// One at a time, the last that ended first.
-fn is_backwards(state: &State) -> bool {
-    let Some(lines) = &state.plan else { return true };
-    let ends: Vec<u8> = lines.iter().map(|line| state.steps[line.def].ended).collect();
-    ends.is_sorted_by(|one, next| one > next)
-        && lines.iter().filter(|line| line.state == C::Running).count() <= 1
-}
-
-const TWICE: &str = "nothing is undone twice";
-const LEFT: &str = "nothing that was done and can be undone stays done";
-const TAKEN: &str = "a late answer changes nothing of what was taken back";
-const STRANGER: &str = "only whoever holds a step answers for it";
-const ORDER: &str = "one after the other, backwards";
-const STILL: &str = "the plan is made when nothing runs any more";
 
 #[test]
 fn what_was_done_is_undone_once_whatever_comes_between() {

@@ -87,6 +87,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_told_says_where_it_came_from() {
+        assert_eq!(event(W::Pending, W::Pending), "workflow.created");
+        assert_eq!(
+            (event(W::Pending, W::Running), event(W::Paused, W::Running)),
+            ("workflow.started", "workflow.resumed")
+        );
+        let again = event(W::CompensationFailed, W::Compensating);
+        assert_eq!(
+            (event(W::Failed, W::Compensating), again),
+            ("compensation.started", "compensation.resumed")
+        );
+    }
+
+    #[test]
     fn what_is_over_for_good_stays_so() {
         for from in [W::Compensated, W::Cancelled] {
             assert!(W::ALL.iter().all(|to| next(from, *to).is_err()), "{from} is left");

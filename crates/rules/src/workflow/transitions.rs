@@ -1,8 +1,13 @@
 //! Every move that the specification draws is one the machines make, and every other one is refused or has its reason here.
 
-use super::{machine, pause, undoing};
+use super::{machine, pause, poll, undoing};
+use crate::check::blank;
 use crate::machine as steps;
-use model::{CompensationState as C, Event, PauseState as P, State as S, WorkflowState as W};
+use model::definition::{PollDef, PollTimeout};
+use model::{
+    CompensationState as C, Effect, Event, Outcome, PauseState as P, Report, SessionId, State as S, Step,
+    StepId, Timestamp, WorkflowState as W,
+};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
@@ -111,6 +116,55 @@ fn a_poll_is_answered_while_it_runs() {
         !leads(S::Polling, S::Completed) && leads(S::Polling, S::Running) && leads(S::Running, S::Completed)
     );
     assert_eq!(steps::next(S::Polling, Event::ForcedComplete), Ok(S::Completed), "or a person says so");
+}
+
+/// Where effects lead from a state, if the machine makes all of their moves.
+fn led(from: S, effects: &[Effect]) -> Option<S> {
+    effects.iter().try_fold(from, |state, effect| match effect {
+        Effect::MoveStep(wanted) => steps::next(state, wanted.event).ok(),
+        _ => None,
+    })
+}
+
+fn polled_in(state: S) -> Step {
+    Step { state, attempt: 1, session: Some(SessionId::of(1)), ..blank(StepId::of(1)) }
+}
+
+/// An answer of a poll counts while it is asked, and in no other state.
+#[test]
+fn what_a_poll_answers_moves_it_only_while_it_runs() {
+    let outcomes = [
+        (Outcome::Complete { response: None }, S::Completed),
+        (Outcome::Continue { data: None, after: None }, S::Polling),
+        (Outcome::Abort { why: "no".into() }, S::Failed),
+    ];
+    for state in S::ALL {
+        for (outcome, to) in &outcomes {
+            let step = polled_in(*state);
+            let (session, outcome, log, delivery) = (SessionId::of(1), outcome.clone(), Vec::new(), None);
+            let report = Report { session, step: step.id, attempt: 1, outcome, log, delivery };
+            let polled = poll::decide(&step, &PollDef::default(), &report, Timestamp(0));
+            let found = polled.and_then(|polled| led(*state, &polled.effects));
+            assert_eq!(found, (*state == S::Running).then_some(*to), "{state}");
+        }
+    }
+}
+
+/// When its time is over, a poll that has not ended does, as its definition says; what has ended stays as it is.
+#[test]
+fn a_poll_out_of_time_ends_wherever_it_is() {
+    let policies = [(PollTimeout::Fail, S::TimedOut), (PollTimeout::Pause, S::TimedOut)];
+    for (on_timeout, to) in policies {
+        let poll = PollDef { on_timeout, ..PollDef::default() };
+        for state in S::ALL.iter().filter(|state| **state != S::NotRunnable) {
+            let found = led(*state, &poll::overdue(&polled_in(*state), &poll));
+            assert_eq!(found, (!state.is_terminal()).then_some(to), "{state}");
+        }
+    }
+    let poll = PollDef { on_timeout: PollTimeout::ContinueWithDefault, ..PollDef::default() };
+    for state in [S::Pending, S::Polling, S::Running] {
+        assert_eq!(led(state, &poll::overdue(&polled_in(state), &poll)), Some(S::Completed), "{state}");
+    }
 }
 
 /// What has ended is left by nobody, whatever is reported, decided or over.
