@@ -1,7 +1,9 @@
-//! How many lines of `crates/rules` the tests of it and of the testkit reach, and which ones they do not.
+//! How many lines of `crates/rules` the tests of it and of the testkit reach, and which ones they do not; and of the parts on which
+//! most hangs, whether it is all of them.
 //!
 //! Why    the rules are pure, so every line of them can be tested; a line that no test reaches is a rule that nobody has tried.
 
+mod critical;
 mod lcov;
 mod tests_only;
 mod tools;
@@ -19,7 +21,13 @@ use std::process::Command;
 use tools::Tools;
 
 const MEASURED: &str = "crates/rules/src";
-const PACKAGES: [&str; 4] = ["--package", "stepfast-rules", "--package", "stepfast-testkit"];
+/// Measured for the part of it on which much hangs.
+const BESIDE: &str = "crates/server/src";
+const PACKAGES: [&str; 6] =
+    ["--package", "stepfast-rules", "--package", "stepfast-testkit", "--package", "stepfast-server"];
+/// Of the server only what looks at who sends something.
+const WITHOUT_SERVER: &str = "not (package(stepfast-testkit) and binary(postgres))
+                              and (not package(stepfast-server) or test(trigger))";
 /// Two nodes share a database only on a server.
 const WITH_SERVER: &str = "package(stepfast-testkit) and binary(postgres)";
 const PERCENT_MIN: f64 = 95.0;
@@ -34,10 +42,14 @@ pub fn run() -> Result<()> {
     let binaries = build.binaries()?;
     build.test()?;
     let merged = tools.merge(&build.counts)?;
-    let measured = repo::root().join(MEASURED);
-    let report = tools.export(&merged, &binaries, &measured)?;
-    let files = tests_only::left_out(lcov::read(&report, repo::root()), &measured)?;
-    conclude(&files)
+    let counted = |folder: &str| {
+        let folder = repo::root().join(folder);
+        let report = tools.export(&merged, &binaries, &folder)?;
+        tests_only::left_out(lcov::read(&report, repo::root()), &folder)
+    };
+    let (rules, beside) = (counted(MEASURED)?, counted(BESIDE)?);
+    conclude(&rules)?;
+    critical::conclude(&[rules, beside].concat())
 }
 
 /// What is counted, and how it is built.
@@ -56,7 +68,7 @@ impl Build {
     }
 
     fn test(&self) -> Result<()> {
-        shell::run(self.nextest("run").args(["-E", &format!("not ({WITH_SERVER})")]))?;
+        shell::run(self.nextest("run").args(["-E", WITHOUT_SERVER]))?;
         let server = Postgres::start()?;
         let mut command = self.nextest("run");
         shell::run(command.args(["-E", WITH_SERVER]).env("STEPFAST_TEST_POSTGRES", &server.url))

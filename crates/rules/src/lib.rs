@@ -31,4 +31,6 @@ mod creation_tests;
 #[cfg(test)]
 mod matrices;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod properties;

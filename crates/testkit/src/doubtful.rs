@@ -1,21 +1,47 @@
-//! A store that can lose the news of a commit: what was to be stored is, and whoever stored it hears that nobody knows. It also
-//! counts how often it is read, for what is read one by one is a journey each.
+//! A store that can lose the news of a commit, or die at one: what was to be stored is or is not, and whoever stored it cannot tell. It
+//! also counts how often it is read, for what is read one by one is a journey each.
 
 use model::{Block, BlockId, DispatchGroup, Name, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use store::sql::Sql;
 use store::{
     Batch, Change, Done, Found, Lease, Ledger, Listen, Look, NodeRow, Reserved, Result, Retained, Retention,
     Slot, Store, StoreError, WakeUp,
 };
 
-/// Lose the news of the next commit whose signals say this.
+/// Whether the commit at which a process dies was stored before it died.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stored {
+    Yes,
+    No,
+}
+
+/// What becomes of a commit.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Heard,
+    /// It is stored, and nobody hears of it.
+    Unheard,
+    /// It is not stored.
+    Dropped,
+}
+
+/// The commits of a process, and the one at which it dies.
+#[derive(Default)]
+struct Life {
+    commits: usize,
+    dies: Option<(usize, Stored)>,
+    is_over: bool,
+}
+
+/// Lose the news of the next commit whose signals say this, or die at some commit.
 #[derive(Clone, Default)]
 pub struct Doubt {
     saying: Arc<Mutex<Option<String>>>,
+    life: Arc<Mutex<Life>>,
     came: Arc<AtomicBool>,
     reads: Arc<AtomicUsize>,
 }
@@ -23,6 +49,14 @@ pub struct Doubt {
 impl Doubt {
     pub fn about(&self, saying: &str) {
         *self.saying.lock().expect("nobody panics with it") = Some(saying.to_owned());
+    }
+    /// Commits are counted from now on, and at this one the process dies: nothing behind it is stored.
+    pub fn dies_at(&self, commit: usize, stored: Stored) {
+        *self.life() = Life { commits: 0, dies: Some((commit, stored)), is_over: false };
+    }
+    /// Commits since it was said when the process dies.
+    pub fn commits(&self) -> usize {
+        self.life().commits
     }
     /// The news of a commit was lost.
     pub fn came(&self) -> bool {
@@ -32,14 +66,37 @@ impl Doubt {
     pub fn reads(&self) -> usize {
         self.reads.swap(0, Ordering::SeqCst)
     }
-    fn falls_on(&self, batch: &Batch) -> bool {
+    fn life(&self) -> MutexGuard<'_, Life> {
+        self.life.lock().expect("nobody panics with it")
+    }
+    fn falls_on(&self, batch: &Batch) -> Fate {
+        let fate = self.counted();
         let mut saying = self.saying.lock().expect("nobody panics with it");
-        let falls = saying.as_ref().is_some_and(|s| batch.signals.iter().any(|row| row.body.contains(s)));
-        if falls {
+        if fate == Fate::Heard
+            && saying.as_ref().is_some_and(|s| batch.signals.iter().any(|row| row.body.contains(s)))
+        {
             *saying = None;
-            self.came.store(true, Ordering::SeqCst);
+            return Fate::Unheard;
         }
-        falls
+        fate
+    }
+    fn counted(&self) -> Fate {
+        let mut life = self.life();
+        if life.is_over {
+            return Fate::Dropped;
+        }
+        life.commits += 1;
+        match life.dies {
+            Some((at, stored)) if at == life.commits => {
+                life.is_over = true;
+                if stored == Stored::Yes { Fate::Unheard } else { Fate::Dropped }
+            }
+            _ => Fate::Heard,
+        }
+    }
+    /// What is dead asks for nothing.
+    fn lives(&self) -> Result<()> {
+        if self.life().is_over { Err(StoreError::Down("the process is dead".into())) } else { Ok(()) }
     }
 }
 
@@ -63,27 +120,36 @@ impl Snapshot for DoubtfulStore {
 
 impl Store for DoubtfulStore {
     fn commit(&mut self, batch: Batch, done: Done) {
-        if !self.doubt.falls_on(&batch) {
+        let fate = self.doubt.falls_on(&batch);
+        if fate == Fate::Heard {
             return self.store.commit(batch, done);
         }
-        let lost = Box::new(|stored: Result<()>| {
+        let came = self.doubt.came.clone();
+        let lost: Done = Box::new(move |stored| {
+            came.store(true, Ordering::SeqCst);
             done(stored.and_then(|()| Err(StoreError::Unknown("the connection was lost".into()))));
         });
-        self.store.commit(batch, lost);
+        match fate {
+            Fate::Dropped => lost(Ok(())),
+            Fate::Unheard | Fate::Heard => self.store.commit(batch, lost),
+        }
     }
     fn now(&self) -> Timestamp {
         self.store.now()
     }
     fn lease(&mut self, node: &NodeRow, all: &[DispatchGroup]) -> Result<Lease> {
+        self.doubt.lives()?;
         self.store.lease(node, all)
     }
     fn announce(&mut self, settings: &[(&'static str, String)]) -> Result<()> {
         self.store.announce(settings)
     }
     fn lease_again(&mut self, node: &NodeRow, lease: &Lease, all: &[DispatchGroup]) -> Result<Lease> {
+        self.doubt.lives()?;
         self.store.lease_again(node, lease, all)
     }
     fn look(&mut self, node: &NodeRow, lease: &Lease) -> Result<Look> {
+        self.doubt.lives()?;
         self.store.look(node, lease)
     }
     fn is_shared(&self) -> bool {
@@ -121,6 +187,7 @@ impl Store for DoubtfulStore {
         self.store.retain(what, dry_run)
     }
     fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
+        self.doubt.lives()?;
         self.store.change(changes)
     }
     fn reserve(
@@ -129,6 +196,7 @@ impl Store for DoubtfulStore {
         wants: &BTreeMap<Name, Vec<Slot>>,
         now: Timestamp,
     ) -> Result<BTreeMap<Name, Reserved>> {
+        self.doubt.lives()?;
         self.store.reserve(lease, wants, now)
     }
 }

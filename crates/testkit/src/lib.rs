@@ -1,5 +1,6 @@
 //! An engine on a stage: a real store and the real turn, with simulated time and a worker that a test plays by hand.
 
+mod desk;
 mod doubtful;
 mod dump;
 mod flow;
@@ -7,7 +8,8 @@ mod nodes;
 mod receiver;
 mod stage;
 
-pub use doubtful::Doubt;
+pub use desk::{from_step, undo_all, undo_then_from};
+pub use doubtful::{Doubt, Stored};
 pub use dump::{everything, holds, keys};
 pub use flow::stored;
 pub use nodes::Nodes;

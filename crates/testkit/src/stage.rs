@@ -1,7 +1,10 @@
 //! The stage: one session that takes everything, and whose jobs do what their action says.
 
+use crate::doubtful::{Doubt, DoubtfulStore};
 use crate::dump::keys;
-use engine::{Config, Dispatch, Engine, EngineThread, Operation, ReportAnswer, SessionHandle, TickReport};
+use engine::{
+    Config, Dispatch, Engine, EngineError, EngineThread, Operation, ReportAnswer, SessionHandle, TickReport,
+};
 use model::{
     Claim, DispatchGroup, Failure, NewStep, Outcome, Report, SessionId, SessionOffer, State, StepId,
     Timestamp, limits,
@@ -12,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use store::postgres::Scratch;
 use store::sqlite::Holder;
-use store::{Browse, Clock, Database, Filter, SimClock, StepRow};
+use store::{Browse, Clock, Database, Filter, SimClock, StepRow, Store};
 use tempfile::TempDir;
 
 const ACTIONS: [&str; 11] =
@@ -105,15 +108,23 @@ pub struct Stage {
 
 impl Stage {
     pub async fn new() -> Stage {
-        let secrets = keys("k1");
-        let host = "stage".into();
-        Stage::with(Config { by_hand: true, full_history: true, host, secrets, ..Config::default() }).await
+        Stage::with(usual()).await
     }
 
     pub async fn with(config: Config) -> Stage {
+        Stage::set(config, None).await
+    }
+
+    /// A stage whose process can die at a commit; the one that takes its place lives.
+    pub async fn mortal() -> (Stage, Doubt) {
+        let doubt = Doubt::default();
+        (Stage::set(usual(), Some(doubt.clone())).await, doubt)
+    }
+
+    async fn set(config: Config, doubt: Option<Doubt>) -> Stage {
         let ground = Ground::new();
         let clock = SimClock::default();
-        let (engine, thread) = start(&ground, &clock, &config);
+        let (engine, thread) = start(&ground, &clock, &config, doubt);
         let session = join(&engine).await;
         Stage { ground, clock, engine, thread: Some(thread), session, config, held: Vec::new() }
     }
@@ -136,7 +147,7 @@ impl Stage {
         }
         // What the next one makes is younger than what this one made.
         self.clock.advance(Duration::from_millis(1));
-        let (engine, thread) = start(&self.ground, &self.clock, &self.config);
+        let (engine, thread) = start(&self.ground, &self.clock, &self.config, None);
         self.engine = engine;
         self.thread = Some(thread);
         self.join_again().await;
@@ -150,13 +161,19 @@ impl Stage {
 
     /// Let time pass with a session that goes on beating.
     pub async fn advance(&self, span: Duration) {
+        self.try_advance(span).await.expect("the session lives");
+    }
+
+    /// As `advance`, on a stage whose process may die meanwhile.
+    pub async fn try_advance(&self, span: Duration) -> Result<(), EngineError> {
         let mut left = span;
         while !left.is_zero() {
             let part = left.min(limits::SESSION_LEASE / 2);
             left -= part;
             self.clock.advance(part);
-            self.engine.heartbeat(self.session.id, 0, self.held.clone()).await.expect("the session lives");
+            self.engine.heartbeat(self.session.id, 0, self.held.clone()).await?;
         }
+        Ok(())
     }
 
     /// Create steps from JSON, as a client would write them.
@@ -167,9 +184,13 @@ impl Stage {
 
     /// One tick of the dispatcher; what it hands out runs to its end.
     pub async fn tick(&mut self, mode: Mode) -> TickReport {
-        let report = self.decide(mode).await;
-        self.run_handed().await;
-        report
+        self.try_tick(mode).await.expect("a tick")
+    }
+
+    async fn try_tick(&mut self, mode: Mode) -> Result<TickReport, EngineError> {
+        let report = self.engine.tick(mode, Dispatch::Yes, None).await?;
+        self.run_handed().await?;
+        Ok(report)
     }
 
     pub async fn decide(&mut self, mode: Mode) -> TickReport {
@@ -178,11 +199,16 @@ impl Stage {
 
     /// Tick until nothing is handed out and nothing moves.
     pub async fn settle(&mut self) {
+        self.try_settle().await.expect("a tick");
+    }
+
+    /// As `settle`, on a stage whose process may die meanwhile.
+    pub async fn try_settle(&mut self) -> Result<(), EngineError> {
         for _ in 0..1_000 {
             let before = self.states();
-            let tick = self.tick(Mode::FixedPoint).await;
+            let tick = self.try_tick(Mode::FixedPoint).await?;
             if tick.dispatched == 0 && tick.stopped_at.is_none() && self.states() == before {
-                return;
+                return Ok(());
             }
         }
         panic!("it does not come to rest: {}", self.states());
@@ -198,7 +224,7 @@ impl Stage {
         claims
     }
 
-    async fn run_handed(&mut self) {
+    async fn run_handed(&mut self) -> Result<(), EngineError> {
         let session = self.session.id;
         let reports: Vec<Report> = self
             .handed()
@@ -215,8 +241,9 @@ impl Stage {
             })
             .collect();
         if !reports.is_empty() {
-            self.engine.report(reports).await.expect("reports are stored");
+            self.engine.report(reports).await?;
         }
+        Ok(())
     }
 
     pub async fn report(
@@ -297,9 +324,18 @@ pub(crate) fn letter(state: State) -> char {
     }
 }
 
-fn start(ground: &Ground, clock: &SimClock, config: &Config) -> (Engine, EngineThread) {
+fn usual() -> Config {
+    let (host, secrets) = ("stage".into(), keys("k1"));
+    Config { by_hand: true, full_history: true, host, secrets, ..Config::default() }
+}
+
+fn start(ground: &Ground, clock: &SimClock, config: &Config, doubt: Option<Doubt>) -> (Engine, EngineThread) {
     let holder = Holder { doing: "test".into(), ..Holder::default() };
     let store = ground.database().open(Some(Arc::new(clock.clone())), holder).expect("the database opens");
+    let store: Box<dyn Store> = match doubt {
+        Some(doubt) => Box::new(DoubtfulStore { store, doubt }),
+        None => store,
+    };
     Engine::start(store, config.clone()).expect("the engine starts")
 }
 

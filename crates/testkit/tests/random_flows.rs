@@ -1,20 +1,25 @@
 //! Random workflows against a plain model: the same steps must end the same way, and none may begin before its predecessors ended.
+//! About each that came to rest somebody decides something, and again it must come to what the model says.
 
+#[path = "random_flows/decide.rs"]
+mod decide;
 #[path = "random_flows/generate.rs"]
 mod generate;
 #[path = "random_flows/oracle.rs"]
 mod oracle;
 
-use engine::Engine;
+use engine::{Engine, WorkflowVerb};
 use generate::{Sketch, sketch};
-use model::{Claim, Failure, Outcome, Report, WorkflowId};
+use model::{Claim, CompensationState, Failure, Outcome, Report, WorkflowId, limits};
+use oracle::World;
 use rules::settle::Mode;
 use std::collections::HashMap;
 use std::io::Write;
+use std::time::Duration;
 use stepfast_testkit::{SERVER, Stage, stored};
 
 /// Workflows of a run of the test, and how many of them are on a stage at once.
-const FLOWS: u64 = 5_000;
+const FLOWS: u64 = 3_000;
 const AT_ONCE: u64 = 100;
 /// Rounds after which nothing may move any more.
 const ROUNDS_MAX: usize = 60;
@@ -30,20 +35,31 @@ async fn random_workflows_end_as_a_plain_model_says() {
     let usual = if std::env::var(SERVER).is_ok() { FLOWS / 5 } else { FLOWS };
     let flows = from_env("STEPFAST_SEEDS").unwrap_or(usual);
     let _ = writeln!(std::io::stderr(), "{flows} workflows, STEPFAST_SEED={first}");
-    let mut seen: HashMap<char, usize> = HashMap::new();
+    let mut seen = Seen::default();
     for start in (first..first + flows).step_by(AT_ONCE as usize) {
         let end = (start + AT_ONCE).min(first + flows);
         batch(start..end, &mut seen).await;
     }
     if flows >= FLOWS {
-        for (letter, least) in [('C', 5_000), ('F', 500), ('K', 500), ('-', 500), ('P', 10)] {
-            let enough = seen.get(&letter).is_some_and(|n| *n >= least);
+        for (letter, least) in [('C', 3_000), ('F', 300), ('K', 300), ('-', 300), ('P', 6)] {
+            let enough = seen.letters.get(&letter).is_some_and(|n| *n >= least);
             assert!(enough, "hardly any step ended as {letter}: {seen:?}");
+        }
+        for word in ["retry", "retry_from_step", "compensate", "cancel", "mark_resolved"] {
+            let enough = seen.decided.get(word).is_some_and(|n| *n >= 20);
+            assert!(enough, "hardly anybody decided to {word}: {seen:?}");
         }
     }
 }
 
-async fn batch(seeds: std::ops::Range<u64>, seen: &mut HashMap<char, usize>) {
+/// What the runs came to: how steps ended, and what was decided and taken.
+#[derive(Default, Debug)]
+struct Seen {
+    letters: HashMap<char, usize>,
+    decided: HashMap<&'static str, usize>,
+}
+
+async fn batch(seeds: std::ops::Range<u64>, seen: &mut Seen) {
     let mut stage = Stage::new().await;
     let mut flows: Vec<(u64, Sketch, WorkflowId)> = Vec::new();
     for seed in seeds {
@@ -53,26 +69,64 @@ async fn batch(seeds: std::ops::Range<u64>, seen: &mut HashMap<char, usize>) {
         flows.push((seed, sketch, id));
     }
     let order: HashMap<WorkflowId, u64> = flows.iter().map(|(seed, _, id)| (*id, *seed)).collect();
-    for round in 0.. {
-        assert!(round < ROUNDS_MAX, "it does not come to rest");
-        let claims = all_that_may_run(&mut stage).await;
-        if claims.is_empty() {
-            break;
-        }
-        report(&stage.engine, &stage, claims, &order).await;
-    }
-    for (seed, sketch, id) in &flows {
-        let expected = oracle::run(sketch);
+    let mut worlds: Vec<World> = flows.iter().map(|(_, sketch, _)| oracle::run(sketch)).collect();
+    come_to_rest(&mut stage, &order).await;
+    for ((seed, sketch, id), world) in flows.iter().zip(&worlds) {
         let found = found(&stage, *id, sketch);
-        assert_eq!(
-            found, expected,
-            "STEPFAST_SEED={seed} STEPFAST_SEEDS=1\n{}\n{}",
-            sketch.yaml, sketch.input
-        );
+        assert_eq!(found, world.told(), "{}", again(*seed, sketch));
         in_order(&stage, *id, sketch);
         let letters = found.split(' ').filter_map(|word| word.split('=').nth(1)?.chars().next());
-        letters.for_each(|letter| *seen.entry(letter).or_default() += 1);
+        letters.for_each(|letter| *seen.letters.entry(letter).or_default() += 1);
     }
+    for ((seed, sketch, id), world) in flows.iter().zip(&mut worlds) {
+        let decision = decide::draw(*seed, &sketch.steps);
+        let told = stage.operate_workflow(*id, WorkflowVerb::Resolve(decision.clone())).await;
+        let before = world.told();
+        assert_eq!(
+            told.is_ok(),
+            world.decide(&decision),
+            "{decision:?} of {before}: {told:?}\n{}",
+            again(*seed, sketch)
+        );
+        *seen.decided.entry(decision.word()).or_default() += usize::from(told.is_ok());
+    }
+    come_to_rest(&mut stage, &order).await;
+    // What still waits in what is undone is taken back after a while.
+    stage.advance(limits::SESSION_LEASE + Duration::from_secs(1)).await;
+    come_to_rest(&mut stage, &order).await;
+    for ((seed, sketch, id), world) in flows.iter().zip(&worlds) {
+        let decision = decide::draw(*seed, &sketch.steps);
+        assert_eq!(found(&stage, *id, sketch), world.told(), "{decision:?}\n{}", again(*seed, sketch));
+        undone_backwards(&stage, *id);
+    }
+}
+
+/// How to run one of them again.
+fn again(seed: u64, sketch: &Sketch) -> String {
+    format!("STEPFAST_SEED={seed} STEPFAST_SEEDS=1\n{}\n{}", sketch.yaml, sketch.input)
+}
+
+async fn come_to_rest(stage: &mut Stage, order: &HashMap<WorkflowId, u64>) {
+    for _ in 0..ROUNDS_MAX {
+        let claims = all_that_may_run(stage).await;
+        if claims.is_empty() {
+            return;
+        }
+        report(&stage.engine, stage, claims, order).await;
+    }
+    panic!("it does not come to rest");
+}
+
+/// Everything in a plan was undone, once, the last that ended first.
+fn undone_backwards(stage: &Stage, id: WorkflowId) {
+    let runs = stage.browse().compensation_runs(id).expect("a read");
+    let ended = |run: &model::CompensationRun| stage.step(run.undoes).step.completed_at;
+    assert!(runs.is_sorted_by(|one, next| ended(one) >= ended(next)), "{runs:#?}");
+    let mut once: Vec<_> = runs.iter().map(|run| run.undoes).collect();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), runs.len(), "{runs:#?}");
+    assert!(runs.iter().all(|run| run.state == CompensationState::Succeeded), "{runs:#?}");
 }
 
 /// One turn hands out only so much, and what it leaves on disk can be read once it is durable.
@@ -114,6 +168,11 @@ fn found(stage: &Stage, id: WorkflowId, sketch: &Sketch) -> String {
     for step in steps.split(',').map(str::trim).filter(|step| !step.is_empty()) {
         let mut words = step.split(' ');
         let (key, letter) = (words.next().expect("a key"), words.next().expect("a letter"));
+        if letter == "U" {
+            // It is still to be done again.
+            letters.remove(key);
+            continue;
+        }
         let reason = words.next().map(|reason| format!("({reason})")).unwrap_or_default();
         letters.insert(key, format!("{letter}{reason}"));
     }

@@ -4,8 +4,12 @@
 mod branches;
 #[path = "workflows/compensation.rs"]
 mod compensation;
+#[path = "workflows/days.rs"]
+mod days;
 #[path = "workflows/fan_out.rs"]
 mod fan_out;
+#[path = "workflows/first_turn.rs"]
+mod first_turn;
 #[path = "workflows/holds.rs"]
 mod holds;
 #[path = "workflows/keys.rs"]
@@ -30,3 +34,5 @@ mod resolution;
 mod secrets;
 #[path = "workflows/times.rs"]
 mod times;
+#[path = "workflows/transitions.rs"]
+mod transitions;

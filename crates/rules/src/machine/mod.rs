@@ -124,6 +124,23 @@ pub fn matrix() -> String {
 mod tests {
     use super::*;
 
+    /// The words that a row carries when no rule knows better.
+    #[test]
+    fn an_event_says_why_unless_it_speaks_for_itself() {
+        let silent: Vec<E> = E::ALL.iter().copied().filter(|event| reason(*event).is_none()).collect();
+        let expected =
+            [E::Dispatched, E::Started, E::Entered, E::Completed, E::PollStarted, E::ChildrenCompleted];
+        assert!(
+            silent.len() == expected.len() && expected.iter().all(|event| silent.contains(event)),
+            "{silent:?}"
+        );
+        let told = |event| reason(event).map(|reason| reason.to_string()).unwrap_or_default();
+        assert_eq!(told(E::TimedOut), "timed_out");
+        assert_eq!(told(E::GivenBack), "given_back");
+        assert_eq!(told(E::Expired), "expired");
+        assert_eq!(told(E::ForcedSkip), "operator");
+    }
+
     #[test]
     fn the_matrix_is_the_golden_file() {
         let golden = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machines/step.md"));

@@ -82,12 +82,11 @@ impl Undone<'_> {
 /// The step that undoes another, and whether it stands in a line.
 pub fn undo(plan: &Plan, def: u32, undone: &Undone, data: &Data) -> Result<(NewStep, InLine), Failure> {
     let n = plan.undo_of(def);
-    let (value, compiled) = (undone.value(), &plan.steps[n as usize]);
-    let model::definition::Work::Action(action) = &plan.def(n).work else {
-        return Err(Failure {
-            message: format!("step `{}` says nothing of how it is undone", undone.step_key),
-        });
+    let Some(compensation) = &plan.def(def).compensation else {
+        let message = format!("step `{}` says nothing of how it is undone", undone.step_key);
+        return Err(Failure { message });
     };
+    let (value, compiled) = (undone.value(), &plan.steps[n as usize]);
     let arguments = match &compiled.arguments {
         None => raw(&value)?,
         Some(template) => {
@@ -106,7 +105,8 @@ pub fn undo(plan: &Plan, def: u32, undone: &Undone, data: &Data) -> Result<(NewS
             Some(super::word(&program.evaluate(&scope)?)?)
         }
     };
-    let new = NewStep { arguments: Some(arguments), message_group, ..super::base(plan, n, action) };
+    let new =
+        NewStep { arguments: Some(arguments), message_group, ..super::base(plan, n, &compensation.run) };
     Ok((new, if plan.is_in_line(n) { InLine::Yes } else { InLine::No }))
 }
 
@@ -226,6 +226,9 @@ mod tests {
             plain.arguments.expect("some").get(),
             r#"{"input":{},"item":1,"output":null,"reason":"late","run":2,"state":"completed","step":"a"}"#
         );
+        let unsaid = undo(&plan, 1, &Undone { step_key: "b", ..told.clone() }, &data).map(drop);
+        let why = unsaid.map_err(|failure| failure.message);
+        assert_eq!(why, Err("step `b` says nothing of how it is undone".into()));
         let nothing = Undone { output: None, ..told };
         assert!(undo(&plan, 3, &nothing, &data).is_err(), "it has no `n` to give");
     }

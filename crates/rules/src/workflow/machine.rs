@@ -62,6 +62,19 @@ pub fn matrix() -> String {
     out
 }
 
+/// Which states lead to which, as a table.
+pub(super) fn table<S: Copy + std::fmt::Display>(all: &[S], leads: impl Fn(S, S) -> bool) -> String {
+    let mut out = String::from("| from \\ to |");
+    all.iter().for_each(|to| out += &format!(" {to} |"));
+    out += &format!("\n|---|{}\n", "---|".repeat(all.len()));
+    for from in all {
+        out += &format!("| {from} |");
+        all.iter().for_each(|to| out += if leads(*from, *to) { " yes |" } else { " · |" });
+        out.push('\n');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +84,20 @@ mod tests {
         let golden = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/machines/workflow.md"));
         let table = golden.split("\n\n").last().unwrap_or_default();
         assert_eq!(table.trim(), matrix().trim(), "docs/machines/workflow.md differs:\n{}", matrix());
+    }
+
+    #[test]
+    fn what_is_told_says_where_it_came_from() {
+        assert_eq!(event(W::Pending, W::Pending), "workflow.created");
+        assert_eq!(
+            (event(W::Pending, W::Running), event(W::Paused, W::Running)),
+            ("workflow.started", "workflow.resumed")
+        );
+        let again = event(W::CompensationFailed, W::Compensating);
+        assert_eq!(
+            (event(W::Failed, W::Compensating), again),
+            ("compensation.started", "compensation.resumed")
+        );
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub mod poll;
 pub mod progress;
 pub mod resolution;
 mod shape;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod transitions;
+pub mod undoing;
 
 pub use data::{Answers, Data, Text};
 pub use fan_out::{Items, gather, item};
@@ -310,6 +315,12 @@ fn passed(plan: &Plan, n: u32, data: &Data) -> Passed {
 fn failed(def: &model::definition::StepDef, end: End) -> Then {
     let why = end.error.map(|error| format!(": {error}")).unwrap_or_default();
     let message = format!("step `{}` is {}{why}", def.key, end.state);
+    if end.state == State::Cancelled
+        && matches!(end.reason, Some(Reason::WorkflowCompensating | Reason::TerminatedEarly))
+    {
+        // It was taken back with the whole and has not failed: should that go on after all, it is done again.
+        return Then::Fail(message);
+    }
     let pauses = def.work.poll().is_some_and(|poll| poll.on_timeout == PollTimeout::Pause);
     if pauses && end.reason == Some(Reason::PollTimedOut) {
         return Then::Pause(message);

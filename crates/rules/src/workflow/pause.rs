@@ -5,8 +5,10 @@
 //! Due      goes on, waits again, goes on with the default, or fails, as the definition says.
 //! Why      a trigger, a time-out and a date may meet in one turn. All three ask here, and what is over stays over.
 
+mod machine;
 mod sound;
 
+pub use machine::{IllegalPause, matrix, next};
 pub use sound::faults;
 
 use super::{Data, Plan};

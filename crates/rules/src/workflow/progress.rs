@@ -226,4 +226,43 @@ mod tests {
         assert_eq!(keys(&progress.pass(&graph, 0, Passed::On)), "1");
         assert_eq!(keys(&progress.pass(&graph, 1, Passed::Chose(vec!["y".into()]))), "2- 3");
     }
+
+    #[test]
+    fn what_had_nothing_to_choose_leads_past_its_branches() {
+        let graph = graph("r branch x=a y=b converge=c\na\nb\nc");
+        let (mut progress, _) = Progress::start(&graph);
+        assert_eq!(keys(&progress.pass(&graph, 0, Passed::Past)), "1- 2-");
+        progress.pass(&graph, 1, Passed::Aside);
+        assert_eq!(keys(&progress.pass(&graph, 2, Passed::Aside)), "3", "where they meet it goes on");
+    }
+
+    #[test]
+    fn what_is_done_again_and_all_behind_it_is_ahead_and_the_rest_stays() {
+        let graph = graph("a\nb after a\nc after a\nd after b c");
+        let (mut progress, _) = Progress::start(&graph);
+        progress.pass(&graph, 0, Passed::On);
+        progress.pass(&graph, 1, Passed::On);
+        progress.begin(2);
+        progress.begin(2);
+        assert_eq!((progress.begun(), progress.is_begun(2), progress.is_begun(3)), (1, true, false));
+        let again = progress.without(&graph, &[1, 3].into());
+        assert_eq!(keys(&again.due(&graph)), "1");
+        assert_eq!(again.ahead().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(
+            (again.begun(), again.is_begun(2), again.is_ahead(0)),
+            (1, true, false),
+            "beside it nothing changes"
+        );
+        let one = progress.without(&graph, &[1].into());
+        assert_eq!((keys(&one.due(&graph)), one.is_ahead(3)), ("1".into(), true), "what is ahead stays ahead");
+        let all = progress.without(&graph, &[0, 1, 2, 3].into());
+        assert_eq!((keys(&all.due(&graph)), all.begun()), ("0".into(), 0));
+        let mut chose = Progress::start(&graph).0;
+        chose.begin(0);
+        chose.put_back(0);
+        chose.put_back(0);
+        assert_eq!((chose.begun(), keys(&chose.due(&graph))), (0, "0".into()), "it begins anew");
+        progress.pass(&graph, 2, Passed::On);
+        assert_eq!((progress.begun(), keys(&progress.due(&graph))), (0, "3".into()));
+    }
 }

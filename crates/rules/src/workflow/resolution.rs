@@ -424,6 +424,42 @@ mod tests {
     }
 
     #[test]
+    fn a_scope_names_steps_that_are_there() {
+        let (plan, failed) = (plan("", "a/undo b"), (1, &[1][..], &[][..]));
+        let chosen = |scope| judged(&plan, W::Failed, failed, Decision::Compensate { scope });
+        let over = "compensating: then it is over";
+        assert_eq!(chosen(CompensationScope::Partial(vec!["a".into()])), over);
+        assert_eq!(chosen(CompensationScope::FromStep("b".into())), over);
+        assert_eq!(chosen(CompensationScope::AfterStep("a".into())), over);
+        let unknown = "no: there is no step `x`; there are a, b";
+        assert_eq!(chosen(CompensationScope::Partial(vec!["x".into()])), unknown);
+        assert_eq!(chosen(CompensationScope::AfterStep("x".into())), unknown);
+    }
+
+    #[test]
+    fn what_succeeded_is_done_again_by_force_and_what_is_resolved_by_nobody() {
+        let plan = plan("", "a b");
+        let (mode, include_step) = (RetryMode::RetryOnly, false);
+        let force = Decision::RetryFromStep { step: "b".into(), mode, include_step, force: true };
+        let told = judged(&plan, W::Succeeded, (2, &[], &[]), force.clone());
+        assert_eq!(told, "running: step `b` is done again; its last run is kept as superseded");
+        let (progress, none) = (Progress::start(&plan.graph).0, BTreeSet::new());
+        let view = View {
+            plan: &plan,
+            state: W::Failed,
+            is_resolved: true,
+            progress: &progress,
+            broken: &none,
+            cut: &none,
+        };
+        let all = [Decision::Retry, force, Decision::Cancel { on_cancel: None }, Decision::MarkResolved];
+        for decision in all {
+            let why = judge(&view, &decision).map_err(|refused| refused.0);
+            assert_eq!(why, Err("it was marked as resolved: nothing more is decided about it".into()));
+        }
+    }
+
+    #[test]
     fn what_is_cancelled_is_undone_where_somebody_says_so() {
         let cancel = |on_cancel| Decision::Cancel { on_cancel };
         let plan = plan(r#","on_cancel":"compensate""#, "a/undo b");

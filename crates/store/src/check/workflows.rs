@@ -57,8 +57,9 @@ const WRONG: [(&str, &str, &str); 15] = [
     (
         "I20",
         "something of it is on record as undone, and the step that undid it did not complete",
+        // A step that was archived completed.
         "select distinct r.workflow_id from compensation_runs r where r.state = 'succeeded' and r.items_done = 0
-            and not exists (select 1 from steps s where s.id = r.step_id and s.state = 'completed')",
+            and (r.step_id is null or exists (select 1 from steps s where s.id = r.step_id and s.state <> 'completed'))",
     ),
     (
         "I21",

@@ -21,9 +21,10 @@ impl<'a> Plan<'a> {
         let label = |w: &'a Workflow| w.labels.iter().map(|(name, value)| values![name, value, w.id.bytes()]);
         self.put(sql::INSERT_WORKFLOW_LABEL, true, made.flat_map(label).collect());
         self.put(sql::WRITE_WORKFLOW, true, moved);
-        let after = batch.workflows.iter().filter_map(|write| Some((&write.workflow, write.expected?)));
-        let after = after.filter_map(|(workflow, expected)| {
-            Some(aftermath(workflow, workflow.aftermath.as_deref()?, expected + 1))
+        // One that is new may have failed in the turn that made it.
+        let after = batch.workflows.iter().filter_map(|WorkflowWrite { workflow, expected }| {
+            let version = expected.map_or(workflow.version, |expected| expected + 1);
+            Some(aftermath(workflow, workflow.aftermath.as_deref()?, version))
         });
         self.put(sql::WRITE_AFTERMATH, true, after.collect());
         let decisions = batch.resolution_decisions.iter().map(resolution_decision).collect();
@@ -59,6 +60,7 @@ fn new_workflow(w: &Workflow) -> Values<'_> {
         w.wake_at,
         w.concurrency_key.as_deref(),
         w.expected_at,
+        w.paused_by.map(|by| by.word()),
     ]
 }
 

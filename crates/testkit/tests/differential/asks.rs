@@ -3,7 +3,7 @@
 use super::flows;
 use super::op::{Held, Op, Sketch, Told};
 use super::side::Side;
-use engine::{EngineError, GroupOperation, Operation, StartWorkflow, WorkflowOperation};
+use engine::{EngineError, GroupOperation, Operation, StartWorkflow, TriggerOrder, WorkflowOperation};
 use model::{
     Breaker, Delivery, DeliveryError, DeliveryStatus, DispatchGroup, LogLine, NewStep, Outcome, Report,
     Timestamp,
@@ -23,6 +23,9 @@ pub fn ask(side: &Side, op: &Op) -> Asked {
     match op {
         Op::Create(_) | Op::Report(_) | Op::Heartbeat { .. } => work(side, op),
         Op::Join(_) | Op::Pause(_) | Op::Leave(_) => attend(side, op),
+        Op::Define | Op::StartWorkflow { .. } | Op::OperateWorkflow { .. } | Op::Trigger { .. } => {
+            flow(side, op)
+        }
         _ => direct(side, op),
     }
 }
@@ -89,34 +92,9 @@ fn attend(side: &Side, op: &Op) -> Asked {
     }
 }
 
-fn direct(side: &Side, op: &Op) -> Asked {
+fn flow(side: &Side, op: &Op) -> Asked {
     let engine = side.engine();
     match op {
-        Op::Operate { step, verb, dry_run, why } => {
-            let (step, verb, dry_run, why) = (side.step(*step), *verb, *dry_run, why.clone());
-            let operation = Operation { step, by: "somebody".into(), why, verb, dry_run };
-            Box::pin(async move {
-                let done = engine.operate(operation).await;
-                after(move |side| {
-                    done.iter().flat_map(|d| &d.moves).for_each(|(id, _, _)| side.see_step(*id));
-                    side.tell(&done);
-                    side.answered_early |= dry_run;
-                })
-            })
-        }
-        Op::OperateGroup { group, verb, dry_run, why } => {
-            let (message_group, verb, dry_run, why) = ((*group).into(), *verb, *dry_run, why.clone());
-            let operation = GroupOperation { message_group, verb, by: "somebody".into(), why, dry_run };
-            Box::pin(async move {
-                let done = engine.operate_group(operation).await;
-                after(move |side| {
-                    let new = done.iter().flat_map(|done| &done.replaced).filter_map(|(_, new)| *new);
-                    new.for_each(|id| side.see_step(id));
-                    side.tell(&done);
-                    side.answered_early |= dry_run;
-                })
-            })
-        }
         Op::Define => Box::pin(async move {
             let mut applied = Vec::new();
             for definition in flows::definitions() {
@@ -144,6 +122,47 @@ fn direct(side: &Side, op: &Op) -> Asked {
             Box::pin(async move {
                 let done = engine.operate_workflow(operation).await;
                 after(move |side| {
+                    side.tell(&done);
+                    side.answered_early |= dry_run;
+                })
+            })
+        }
+        Op::Trigger { workflow, trigger, payload, message } => {
+            let workflow = side.workflow(*workflow);
+            let order = TriggerOrder::of(workflow, trigger, (*payload).into(), "somebody");
+            let order = TriggerOrder { webhook_id: message.clone(), ..order };
+            Box::pin(async move {
+                let triggered = engine.trigger(order).await;
+                after(move |side| side.tell(&triggered))
+            })
+        }
+        _ => unreachable!("nothing about workflows"),
+    }
+}
+
+fn direct(side: &Side, op: &Op) -> Asked {
+    let engine = side.engine();
+    match op {
+        Op::Operate { step, verb, dry_run, why } => {
+            let (step, verb, dry_run, why) = (side.step(*step), *verb, *dry_run, why.clone());
+            let operation = Operation { step, by: "somebody".into(), why, verb, dry_run };
+            Box::pin(async move {
+                let done = engine.operate(operation).await;
+                after(move |side| {
+                    done.iter().flat_map(|d| &d.moves).for_each(|(id, _, _)| side.see_step(*id));
+                    side.tell(&done);
+                    side.answered_early |= dry_run;
+                })
+            })
+        }
+        Op::OperateGroup { group, verb, dry_run, why } => {
+            let (message_group, verb, dry_run, why) = ((*group).into(), *verb, *dry_run, why.clone());
+            let operation = GroupOperation { message_group, verb, by: "somebody".into(), why, dry_run };
+            Box::pin(async move {
+                let done = engine.operate_group(operation).await;
+                after(move |side| {
+                    let new = done.iter().flat_map(|done| &done.replaced).filter_map(|(_, new)| *new);
+                    new.for_each(|id| side.see_step(id));
                     side.tell(&done);
                     side.answered_early |= dry_run;
                 })

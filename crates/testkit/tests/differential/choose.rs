@@ -1,10 +1,10 @@
 //! What happens next, drawn from the dice and from what both engines have told so far.
 
 use super::dice::Dice;
-use super::flows;
 use super::op::{Held, Listing, Op, Told};
 use super::side::Answer;
 use super::sketch::{self, ACTIONS, GROUPS, Known, MESSAGE_GROUPS, QUEUES, TEXTS, span};
+use super::{decisions, flows};
 use engine::{Dispatch, GroupVerb};
 use model::{Failure, LookAt, Name, Outcome, SessionOffer, State, Success, Timestamp, limits};
 use rules::operator::Verb;
@@ -25,6 +25,7 @@ enum Sort {
     Part,
     Operate,
     StartWorkflow,
+    Trigger,
     Breaker,
     Tick,
     Pass,
@@ -36,7 +37,7 @@ enum Sort {
     Together,
 }
 
-const SORTS: [(usize, Sort); 17] = [
+const SORTS: [(usize, Sort); 18] = [
     (130, Sort::Create),
     (270, Sort::Report),
     (20, Sort::Late),
@@ -45,6 +46,7 @@ const SORTS: [(usize, Sort); 17] = [
     (20, Sort::Part),
     (130, Sort::Operate),
     (60, Sort::StartWorkflow),
+    (30, Sort::Trigger),
     (30, Sort::Breaker),
     (210, Sort::Tick),
     (80, Sort::Pass),
@@ -130,6 +132,7 @@ impl World {
             Sort::Part => self.part(),
             Sort::Operate => self.operate(),
             Sort::StartWorkflow => self.start_workflow(),
+            Sort::Trigger => self.trigger(),
             Sort::Breaker => self.breaker(),
             Sort::Pass => self.pass(),
             Sort::Fall => self.dice.one(&[Op::Crash, Op::Crash, Op::Restart]).clone(),
@@ -220,7 +223,12 @@ impl World {
         let failure = Failure { message: text(dice), trace: dice.maybe(300, text) };
         let response = dice.maybe(500, |d| (*d.one(&["{\"ok\":true}", "null", "\"\u{e9}\\u0000\""])).into());
         match dice.below(100) {
-            0..=39 => Outcome::Complete { response },
+            0..=36 => Outcome::Complete { response },
+            37 | 38 => {
+                let after = dice.maybe(300, |d| span(d, Duration::ZERO, Duration::from_secs(5)));
+                Outcome::Continue { data: response, after }
+            }
+            39 => Outcome::Abort { why },
             40..=44 => {
                 let at =
                     *dice.one(&[LookAt::Verify(0), LookAt::Verify(1), LookAt::Verify(2), LookAt::Confirm]);
@@ -272,10 +280,16 @@ impl World {
         Op::StartWorkflow { workflow, input: flows::input(&mut self.dice) }
     }
 
+    fn trigger(&mut self) -> Op {
+        let workflow = self.known.workflow(&mut self.dice);
+        let (trigger, payload, message) = decisions::trigger(&mut self.dice);
+        Op::Trigger { workflow, trigger, payload, message }
+    }
+
     fn operate(&mut self) -> Op {
-        if self.dice.often(200) {
+        if self.dice.often(350) {
             let workflow = self.known.workflow(&mut self.dice);
-            let (verb, dry_run) = (flows::verb(&mut self.dice), self.dice.often(150));
+            let (verb, dry_run) = (decisions::verb(&mut self.dice), self.dice.often(150));
             return Op::OperateWorkflow { workflow, verb, dry_run, why: words(&mut self.dice) };
         }
         if self.dice.often(250) {

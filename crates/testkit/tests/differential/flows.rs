@@ -1,12 +1,10 @@
 //! Definitions whose workflows both engines run: each kind of step, each policy, and what holds or ends them.
 
 use super::dice::Dice;
-use engine::WorkflowVerb;
-use model::Decision;
 use stepfast_testkit::stored;
 use store::workflows::Definition;
 
-const DEFINITIONS: [&str; 8] = [
+const DEFINITIONS: [&str; 11] = [
     "
 workflow: plain
 version: 1.0.0
@@ -82,10 +80,50 @@ steps:
   - { key: c, action: work, retry: { attempts: 2, delay: 1s }, after: [], on_failure: pause_workflow, pause_after: { trigger: late, timeout: 4s, on_timeout: remind, reminders: 2 } }
   - { key: end, action: haul, retry: { attempts: 2, delay: 1s }, after: [a, b, c], arguments: \"${outputs.boss}\" }
 ",
+    "
+workflow: saga
+version: 1.0.0
+on_cancel: compensate
+steps:
+  - { key: a, action: work, retry: { attempts: 2, delay: 1s }, compensation: { action: haul, retry: { attempts: 2, delay: 1s } } }
+  - { key: all, action: haul, retry: { attempts: 2, delay: 1s }, each: \"input.items\", success: best_effort, compensation: { action: work, retry: { attempts: 1 } } }
+  - { key: b, action: haul, retry: { attempts: 1 }, compensation: { action: work, when: started, retry: { attempts: 1 }, message_group: \"'order-' + string(input.n % 3)\", mode: next_on_error } }
+  - { key: end, action: work, retry: { attempts: 1 } }
+",
+    "
+workflow: undone
+version: 1.0.0
+timeout: 3m
+on_failure: auto_compensate
+on_timeout: compensate
+steps:
+  - { key: a, action: work, retry: { attempts: 1 }, after: [], compensation: { action: haul, when: started, retry: { attempts: 1 } } }
+  - { key: b, action: haul, retry: { attempts: 1 }, after: [], compensation: { action: work, retry: { attempts: 2, delay: 1s } }, pause_after: { trigger: boss, timeout: 20s } }
+  - { key: end, action: work, retry: { attempts: 1 }, after: [a, b] }
+",
+    "
+workflow: polls
+version: 1.0.0
+steps:
+  - { key: paid, poll: { action: work, arguments: { n: \"${input.n}\" }, interval: 2s, backoff: 2.0, max_attempts: 4, keep_last: 2, on_timeout: continue_with_default, default: 0 }, retry: { attempts: 2, delay: 1s }, compensation: { action: haul, retry: { attempts: 1 } } }
+  - { key: ask, poll: { action: haul, interval: 1s, max_duration: 10s, on_timeout: pause }, retry: { attempts: 1 }, on_failure: pause_workflow }
+  - { key: end, action: work, retry: { attempts: 1 }, arguments: \"${outputs.paid}\" }
+",
 ];
 
-pub const NAMES: [&str; 8] =
-    ["plain", "routed", "each", "timed", "outer", "one-by-one", "in-lines", "pauses"];
+pub const NAMES: [&str; 11] = [
+    "plain",
+    "routed",
+    "each",
+    "timed",
+    "outer",
+    "one-by-one",
+    "in-lines",
+    "pauses",
+    "saga",
+    "undone",
+    "polls",
+];
 
 pub fn definitions() -> Vec<Definition> {
     DEFINITIONS.iter().map(|yaml| stored(yaml)).collect()
@@ -98,17 +136,4 @@ pub fn input(dice: &mut Dice) -> String {
         0 => "{}".into(),
         _ => format!("{{\"n\":{},\"items\":{items:?}}}", dice.below(8)),
     }
-}
-
-pub fn verb(dice: &mut Dice) -> WorkflowVerb {
-    let retry = || WorkflowVerb::Resolve(Decision::Retry);
-    dice.one(&[
-        WorkflowVerb::Pause,
-        WorkflowVerb::Resume,
-        WorkflowVerb::Resume,
-        WorkflowVerb::Cancel,
-        retry(),
-        retry(),
-    ])
-    .clone()
 }

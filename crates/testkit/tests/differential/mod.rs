@@ -5,6 +5,7 @@
 
 mod asks;
 mod choose;
+mod decisions;
 mod dice;
 mod flows;
 mod look;
@@ -36,8 +37,8 @@ const SEEDS_PER_LANE: u64 = 10;
 const OPERATIONS: u64 = 500;
 /// How often every row is compared.
 const ROWS_EVERY: u64 = 100;
-/// What no run brings about: nothing here polls or sets deadlines.
-const OUT_OF_REACH: [Event; 2] = [Event::PollStarted, Event::Expired];
+/// What no run brings about: nothing here sets deadlines.
+const OUT_OF_REACH: [Event; 1] = [Event::Expired];
 /// Operations told with a difference.
 const TOLD: usize = 12;
 

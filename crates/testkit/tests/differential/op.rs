@@ -86,6 +86,13 @@ pub enum Op {
         dry_run: bool,
         why: String,
     },
+    /// Something is sent to a trigger of a workflow, with an id of its sender's or without.
+    Trigger {
+        workflow: usize,
+        trigger: &'static str,
+        payload: &'static str,
+        message: Option<String>,
+    },
     Breaker {
         scope: Option<String>,
         off: bool,

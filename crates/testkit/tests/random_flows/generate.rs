@@ -32,6 +32,13 @@ pub enum Success {
     Majority,
 }
 
+/// What of a step is undone: what completed, or also what was only begun.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Undo {
+    Completed,
+    Started,
+}
+
 /// What leads to a step: over a branch, past all branches, or simply.
 #[derive(Clone, Debug)]
 pub struct Edge {
@@ -47,6 +54,7 @@ pub struct Step {
     pub kind: Kind,
     pub when: Option<bool>,
     pub policy: Policy,
+    pub undo: Option<Undo>,
     pub before: Vec<Edge>,
     /// The branch it stands on: of which step, and which one.
     pub on: Option<(usize, char)>,
@@ -135,11 +143,21 @@ impl Maker {
             Policy::Pause => line += ", on_failure: pause_workflow",
             Policy::Skip => line += ", on_failure: skip_step",
         }
+        let undo = match self.below(10) {
+            0..=2 => Some(Undo::Completed),
+            3 => Some(Undo::Started),
+            _ => None,
+        };
+        match undo {
+            Some(Undo::Completed) => line += ", compensation: { action: echo }",
+            Some(Undo::Started) => line += ", compensation: { action: echo, when: started }",
+            None => {}
+        }
         if written == Written::After {
             line += &self.after(before);
         }
         self.text.push(line + " }\n");
-        self.steps.push(Step { key, kind, when, policy, before: Maker::plain(before), on: None });
+        self.steps.push(Step { key, kind, when, policy, undo, before: Maker::plain(before), on: None });
         n
     }
 
@@ -196,6 +214,7 @@ impl Maker {
             kind,
             when: None,
             policy: Policy::Fail,
+            undo: None,
             before,
             on: None,
         });

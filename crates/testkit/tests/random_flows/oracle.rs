@@ -3,7 +3,7 @@
 use super::generate::{Kind, Policy, Sketch, Step, Success};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Place {
+pub enum Place {
     Ahead,
     /// Made, and not given to a worker.
     Pending,
@@ -17,58 +17,75 @@ enum Place {
     Failed,
     /// Left out, for this reason.
     Skipped(&'static str),
+    /// Taken back before it was done.
+    Cancelled(&'static str),
 }
 
-struct World<'a> {
-    steps: &'a [Step],
-    places: Vec<Place>,
+pub struct World<'a> {
+    pub steps: &'a [Step],
+    pub places: Vec<Place>,
     /// Fan-outs in the order in which they began.
-    fans: Vec<usize>,
-    state: &'static str,
+    pub fans: Vec<usize>,
+    pub state: &'static str,
 }
 
-pub fn run(sketch: &Sketch) -> String {
-    let n = sketch.steps.len();
-    let mut world =
-        World { steps: &sketch.steps, places: vec![Place::Ahead; n], fans: Vec::new(), state: "running" };
-    world.begin();
-    world.make_items();
-    loop {
-        let (mut ended, rest): (Vec<usize>, _) =
-            std::mem::take(&mut world.fans).into_iter().partition(|n| world.places[*n] == Place::ItemsEnded);
-        world.fans = rest;
-        // Those that fail are dealt with before those that complete.
-        ended.sort_by_key(|n| !fails(&sketch.steps[*n]));
-        ended.into_iter().for_each(|n| world.end(n, fails(&sketch.steps[n])));
-        world.make_items();
-        let going_on = world.state == "running";
-        let starts = |place: &Place| matches!(place, Place::Pending | Place::ItemsPending) && going_on;
-        let ready: Vec<usize> = (0..n).filter(|n| starts(&world.places[*n])).collect();
-        ready.into_iter().for_each(|n| world.places[n] = Place::Running);
-        let running: Vec<usize> = (0..n).filter(|n| world.places[*n] == Place::Running).collect();
-        if running.is_empty() {
-            break;
-        }
-        for n in running {
-            match &sketch.steps[n].kind {
-                Kind::Action { fails } => world.end(n, *fails),
-                _ => world.places[n] = Place::ItemsEnded,
+/// What it comes to when nobody decides anything.
+pub fn run(sketch: &Sketch) -> World<'_> {
+    let places = vec![Place::Ahead; sketch.steps.len()];
+    let mut world = World { steps: &sketch.steps, places, fans: Vec::new(), state: "running" };
+    world.go_on();
+    world
+}
+
+impl World<'_> {
+    /// Until nothing runs any more.
+    pub fn go_on(&mut self) {
+        let n = self.steps.len();
+        self.begin();
+        self.make_items();
+        loop {
+            let (mut ended, rest): (Vec<usize>, _) = std::mem::take(&mut self.fans)
+                .into_iter()
+                .partition(|n| self.places[*n] == Place::ItemsEnded);
+            self.fans = rest;
+            // Those that fail are dealt with before those that complete.
+            ended.sort_by_key(|n| !fails(&self.steps[*n]));
+            ended.into_iter().for_each(|n| self.end(n, fails(&self.steps[n])));
+            self.make_items();
+            let going_on = self.state == "running";
+            let starts = |place: &Place| matches!(place, Place::Pending | Place::ItemsPending) && going_on;
+            let ready: Vec<usize> = (0..n).filter(|n| starts(&self.places[*n])).collect();
+            ready.into_iter().for_each(|n| self.places[n] = Place::Running);
+            let running: Vec<usize> = (0..n).filter(|n| self.places[*n] == Place::Running).collect();
+            if running.is_empty() {
+                break;
             }
+            for n in running {
+                match &self.steps[n].kind {
+                    Kind::Action { fails } => self.end(n, *fails),
+                    _ => self.places[n] = Place::ItemsEnded,
+                }
+            }
+            self.make_items();
         }
-        world.make_items();
     }
-    let word = |n: usize| {
-        let letter = match world.places[n] {
-            Place::Ahead => "-".into(),
-            Place::Done => "C".into(),
-            Place::Failed => "F".into(),
-            Place::Skipped(reason) => format!("K({reason})"),
-            Place::Pending => "P".into(),
-            Place::Begun | Place::ItemsPending | Place::Running | Place::ItemsEnded => "R".into(),
+
+    /// How it is: `failed s0=C s1=F`.
+    pub fn told(&self) -> String {
+        let word = |n: usize| {
+            let letter = match self.places[n] {
+                Place::Ahead => "-".into(),
+                Place::Done => "C".into(),
+                Place::Failed => "F".into(),
+                Place::Skipped(reason) => format!("K({reason})"),
+                Place::Cancelled(reason) => format!("X({reason})"),
+                Place::Pending => "P".into(),
+                Place::Begun | Place::ItemsPending | Place::Running | Place::ItemsEnded => "R".into(),
+            };
+            format!("{}={letter}", self.steps[n].key)
         };
-        format!("{}={letter}", sketch.steps[n].key)
-    };
-    format!("{} {}", world.state, (0..n).map(word).collect::<Vec<_>>().join(" "))
+        format!("{} {}", self.state, (0..self.steps.len()).map(word).collect::<Vec<_>>().join(" "))
+    }
 }
 
 impl World<'_> {

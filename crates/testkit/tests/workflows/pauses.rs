@@ -28,14 +28,6 @@ fn output(stage: &Stage, id: WorkflowId) -> Value {
     serde_json::from_str(stage.workflow(id).output.as_deref().unwrap_or("null")).expect("JSON")
 }
 
-/// A step that nobody answers for is done.
-async fn done(stage: &mut Stage, id: WorkflowId, key: &str) {
-    let step = stage.step_of(id, key);
-    let attempt = stage.step(step).step.attempt;
-    stage.report(stage.session.id, step, attempt, Outcome::Complete { response: Some("{}".into()) }).await;
-    stage.settle().await;
-}
-
 #[tokio::test]
 async fn what_is_sent_lets_it_go_on_and_is_an_output() {
     let mut stage = Stage::new().await;
@@ -101,7 +93,7 @@ async fn what_comes_early_is_kept_and_looked_at_when_the_pause_begins() {
     stage.crash().await;
     stage.settle().await;
     stage.settle().await;
-    done(&mut stage, id, "ask").await;
+    stage.done(id, "ask").await;
     assert_eq!(stage.flow(id), "succeeded: ask C, end C");
     assert_eq!(output(&stage, id)["by"], "ada");
     let verdicts: Vec<String> =
@@ -165,7 +157,7 @@ async fn branches_pause_by_themselves_and_others_go_on() {
     let id = stage.run(BESIDE, json!({})).await;
     assert_eq!(stage.flow(id), "running: left C, right C, work R");
     assert_eq!(stage.pauses(id), ["left 1 waiting", "right 1 waiting"]);
-    done(&mut stage, id, "work").await;
+    stage.done(id, "work").await;
     assert_eq!(stage.workflow(id).state, model::WorkflowState::Paused);
     let told = "it waits for the trigger `left-go` and the trigger `right-go`";
     assert_eq!(stage.workflow(id).message.as_deref(), Some(told));
@@ -173,7 +165,7 @@ async fn branches_pause_by_themselves_and_others_go_on() {
     assert_eq!(stage.trigger(id, "right-go", json!(null)).await, A::Accepted);
     stage.settle().await;
     assert_eq!(stage.flow(id), "running: left C, right C, right-end R, work C");
-    done(&mut stage, id, "right-end").await;
+    stage.done(id, "right-end").await;
     assert_eq!(stage.workflow(id).message.as_deref(), Some("it waits for the trigger `left-go`"));
     assert_eq!(stage.trigger(id, "left-go", json!(null)).await, A::Accepted);
     stage.settle().await;
@@ -250,7 +242,7 @@ steps:
 ";
     let id = stage.run(yaml, json!({"no": false})).await;
     assert_eq!(stage.flow(id), "running: not K condition_false, a C, b R");
-    done(&mut stage, id, "b").await;
+    stage.done(id, "b").await;
     assert_eq!(stage.flow(id), "succeeded: not K condition_false, a C, b C, c K terminated_early");
     assert_eq!(stage.pauses(id), ["a 1 cancelled"]);
     for trigger in ["go", "never", "also-never"] {
@@ -293,7 +285,7 @@ steps:
     stage.crash().await;
     stage.operate_workflow(id, V::Resume).await.unwrap();
     stage.settle().await;
-    done(&mut stage, id, "b").await;
+    stage.done(id, "b").await;
     assert!(stage.flow(id).starts_with("succeeded"), "{}", stage.flow(id));
 }
 
@@ -374,7 +366,7 @@ steps:
     assert_eq!(stage.trigger(id, "go", json!(1)).await, A::Early);
     stage.operate_workflow(id, V::Resume).await.unwrap();
     stage.settle().await;
-    done(&mut stage, id, "a").await;
+    stage.done(id, "a").await;
     assert_eq!(stage.flow(id), "succeeded: a U, a C, end C");
     assert_eq!(stage.pauses(id), ["a 2 resumed"]);
 }

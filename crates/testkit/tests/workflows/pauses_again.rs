@@ -1,10 +1,10 @@
 //! Pauses of workflows that are done again from a step, undone or left: what was waited for is cancelled, and asked for anew.
 
 use engine::{TriggerOrder, WorkflowVerb as V};
-use model::{CompensationScope, Decision, Outcome, RetryMode, TriggerAnswer as A, WorkflowId, WorkflowState};
+use model::{CompensationScope, Decision, RetryMode, TriggerAnswer as A, WorkflowState};
 use serde_json::json;
 use std::time::Duration;
-use stepfast_testkit::Stage;
+use stepfast_testkit::{Stage, from_step, undo_then_from};
 
 const ASK: &str = "
 workflow: ask
@@ -24,34 +24,12 @@ steps:
   - { key: end, action: ok }
 ";
 
-async fn decide(stage: &mut Stage, id: WorkflowId, decision: Decision) {
-    stage.operate_workflow(id, V::Resolve(decision)).await.expect("it is decided");
-    stage.settle().await;
-}
-
-fn from_step(step: &str, mode: RetryMode) -> Decision {
-    Decision::RetryFromStep { step: step.into(), mode, include_step: false, force: false }
-}
-
-async fn done(stage: &mut Stage, id: WorkflowId, key: &str) {
-    let step = stage.step_of(id, key);
-    let attempt = stage.step(step).step.attempt;
-    stage.report(stage.session.id, step, attempt, Outcome::Complete { response: Some("{}".into()) }).await;
-    stage.settle().await;
-}
-
-/// The plan and how far it is: `ask running, book pending`.
-fn plan(stage: &Stage, id: WorkflowId) -> String {
-    let runs = stage.browse().compensation_runs(id).expect("a read");
-    runs.iter().map(|run| format!("{} {}", run.step_key, run.state)).collect::<Vec<_>>().join(", ")
-}
-
 #[tokio::test]
 async fn done_again_from_before_a_pause_it_asks_anew() {
     let mut stage = Stage::new().await;
     let id = stage.run(ASK, json!({})).await;
     let of_run = |run| TriggerOrder { run: Some(run), ..TriggerOrder::of(id, "boss", "1".into(), "x") };
-    decide(&mut stage, id, from_step("first", RetryMode::RetryOnly)).await;
+    stage.resolve(id, from_step("first")).await.unwrap();
     assert_eq!(stage.flow(id), "paused: first U, first C, ask U, ask C");
     assert_eq!(stage.pauses(id), ["ask 1 cancelled", "ask 2 waiting"]);
     stage.check();
@@ -71,7 +49,7 @@ async fn what_was_sent_to_a_run_that_is_superseded_counts_no_more() {
     let mut stage = Stage::new().await;
     let yaml = ASK.replace("key: first, action: ok", "key: first, action: hold");
     let id = stage.run(&yaml, json!({})).await;
-    done(&mut stage, id, "first").await;
+    stage.done(id, "first").await;
     assert_eq!(stage.trigger(id, "boss", json!("old")).await, A::Accepted);
     stage.settle().await;
     assert_eq!(stage.workflow(id).output.as_deref(), Some("\"old\""));
@@ -81,11 +59,11 @@ async fn what_was_sent_to_a_run_that_is_superseded_counts_no_more() {
         include_step: false,
         force: true,
     };
-    decide(&mut stage, id, again).await;
+    stage.resolve(id, again).await.unwrap();
     stage.crash().await;
     stage.settle().await;
     assert_eq!(stage.trigger(id, "boss", json!("new")).await, A::Early, "its pause is ahead again");
-    done(&mut stage, id, "first").await;
+    stage.done(id, "first").await;
     assert_eq!(stage.workflow(id).output.as_deref(), Some("\"new\""));
     assert_eq!(stage.pauses(id), ["ask 1 resumed", "ask 2 resumed"]);
     stage.check();
@@ -95,7 +73,7 @@ async fn what_was_sent_to_a_run_that_is_superseded_counts_no_more() {
 async fn a_trigger_is_no_step_to_begin_from() {
     let mut stage = Stage::new().await;
     let id = stage.run(ASK, json!({})).await;
-    let decision = V::Resolve(from_step("boss", RetryMode::RetryOnly));
+    let decision = V::Resolve(from_step("boss"));
     let refused = stage.operate_workflow(id, decision).await.unwrap_err();
     assert!(refused.contains("there is no step `boss`"), "{refused}");
 }
@@ -104,17 +82,17 @@ async fn a_trigger_is_no_step_to_begin_from() {
 async fn what_waits_at_a_pause_can_be_undone() {
     let mut stage = Stage::new().await;
     let id = stage.run(UNDONE, json!({})).await;
-    decide(&mut stage, id, Decision::Compensate { scope: CompensationScope::Full }).await;
+    stage.resolve(id, Decision::Compensate { scope: CompensationScope::Full }).await.unwrap();
     assert_eq!(stage.workflow(id).state, WorkflowState::Compensating);
     assert_eq!(stage.pauses(id), ["ask 1 cancelled"]);
-    assert_eq!(plan(&stage, id), "ask running, book pending", "the pause holds nothing up");
+    assert_eq!(stage.undoing(id), "ask running, book pending", "the pause holds nothing up");
     stage.check();
     assert!(matches!(stage.trigger(id, "boss", json!(1)).await, A::Late(_)));
     stage.crash().await;
     stage.settle().await;
     assert!(matches!(stage.trigger(id, "boss", json!(1)).await, A::Late(_)));
-    done(&mut stage, id, "ask:compensation").await;
-    done(&mut stage, id, "book:compensation").await;
+    stage.done(id, "ask:compensation").await;
+    stage.done(id, "book:compensation").await;
     assert_eq!(stage.workflow(id).state, WorkflowState::Compensated);
     stage.check();
 }
@@ -123,11 +101,11 @@ async fn what_waits_at_a_pause_can_be_undone() {
 async fn undone_and_done_again_it_asks_anew() {
     let mut stage = Stage::new().await;
     let id = stage.run(UNDONE, json!({})).await;
-    decide(&mut stage, id, from_step("book", RetryMode::CompensateThenRetry)).await;
-    assert_eq!(plan(&stage, id), "ask running");
+    stage.resolve(id, undo_then_from("book")).await.unwrap();
+    assert_eq!(stage.undoing(id), "ask running");
     stage.crash().await;
     stage.settle().await;
-    done(&mut stage, id, "ask:compensation").await;
+    stage.done(id, "ask:compensation").await;
     assert_eq!(stage.workflow(id).state, WorkflowState::Paused);
     assert_eq!(stage.pauses(id), ["ask 1 cancelled", "ask 2 waiting"]);
     assert_eq!(stage.trigger(id, "boss", json!(1)).await, A::Accepted);
@@ -141,11 +119,11 @@ async fn a_step_that_ends_while_others_are_undone_begins_no_pause() {
     let mut stage = Stage::new().await;
     let yaml = UNDONE.replace("key: ask, action: ok", "key: ask, action: hold");
     let id = stage.run(&yaml, json!({})).await;
-    decide(&mut stage, id, Decision::Compensate { scope: CompensationScope::Full }).await;
-    assert_eq!(plan(&stage, id), "", "what runs may end");
-    done(&mut stage, id, "ask").await;
+    stage.resolve(id, Decision::Compensate { scope: CompensationScope::Full }).await.unwrap();
+    assert_eq!(stage.undoing(id), "", "what runs may end");
+    stage.done(id, "ask").await;
     assert_eq!(stage.pauses(id), ["ask 1 cancelled"]);
-    assert_eq!(plan(&stage, id), "ask running, book pending");
+    assert_eq!(stage.undoing(id), "ask running, book pending");
     stage.check();
 }
 
@@ -158,7 +136,7 @@ async fn the_strategy_follows_when_nobody_comes_in_time() {
     stage.leap(hours).await;
     assert_eq!(stage.workflow(id).state, WorkflowState::Compensating);
     assert_eq!(stage.pauses(id), ["ask 1 timed_out"]);
-    assert_eq!(plan(&stage, id), "ask running, book pending");
+    assert_eq!(stage.undoing(id), "ask running, book pending");
     let retries = UNDONE
         .replace("workflow: undone", "workflow: retried")
         .replace("steps:", "on_failure: { strategy: auto_retry, max_retries: 1, delay: 1m }\nsteps:");
@@ -186,7 +164,7 @@ steps:
     let id = stage.run(yaml, json!({})).await;
     assert_eq!(stage.workflow(id).state, WorkflowState::Failed);
     assert_eq!(stage.pauses(id), ["ask 1 waiting"]);
-    decide(&mut stage, id, Decision::MarkResolved).await;
+    stage.resolve(id, Decision::MarkResolved).await.unwrap();
     assert_eq!(stage.pauses(id), ["ask 1 cancelled"]);
     assert!(matches!(stage.trigger(id, "boss", json!(1)).await, A::Late(_)));
     stage.check();

@@ -2,10 +2,10 @@
 
 use engine::WorkflowVerb as V;
 use model::definition::OnCancel;
-use model::{CompensationScope, Decision, Outcome, RetryMode, State, WorkflowId, WorkflowState};
+use model::{CompensationScope, Decision, RetryMode, State, WorkflowState};
 use serde_json::json;
 use std::time::Duration;
-use stepfast_testkit::Stage;
+use stepfast_testkit::{Stage, from_step};
 
 const THREE: &str = "
 workflow: three
@@ -16,48 +16,17 @@ steps:
   - { key: c, action: hold }
 ";
 
-async fn end(stage: &mut Stage, id: WorkflowId, key: &str, outcome: Outcome) {
-    let step = stage.step_of(id, key);
-    let attempt = stage.step(step).step.attempt;
-    stage.report(stage.session.id, step, attempt, outcome).await;
-    stage.settle().await;
-}
-
-async fn done(stage: &mut Stage, id: WorkflowId, key: &str, answer: &str) {
-    end(stage, id, key, Outcome::Complete { response: Some(answer.into()) }).await;
-}
-
-async fn fail(stage: &mut Stage, id: WorkflowId, key: &str) {
-    let failure = model::Failure { message: "no".into(), trace: None };
-    end(stage, id, key, Outcome::Fail { failure, notify: true }).await;
-}
-
-async fn decide(stage: &mut Stage, id: WorkflowId, decision: Decision) -> Result<(), String> {
-    let decided = stage.operate_workflow(id, V::Resolve(decision)).await;
-    stage.settle().await;
-    decided
-}
-
-fn from_step(step: &str) -> Decision {
-    Decision::RetryFromStep {
-        step: step.into(),
-        mode: RetryMode::RetryOnly,
-        include_step: false,
-        force: false,
-    }
-}
-
 #[tokio::test]
 async fn what_failed_waits_for_a_decision_and_is_retried() {
     let mut stage = Stage::new().await;
     let id = stage.run(THREE, json!({})).await;
-    done(&mut stage, id, "a", r#"{"n":1}"#).await;
-    fail(&mut stage, id, "b").await;
+    stage.done_with(id, "a", r#"{"n":1}"#).await;
+    stage.fail(id, "b").await;
     assert_eq!(stage.flow(id), "failed: a C, b F");
     assert!(stage.told(id).contains(&"workflow.awaiting_resolution".to_string()));
     stage.crash().await;
     stage.settle().await;
-    decide(&mut stage, id, Decision::Retry).await.unwrap();
+    stage.resolve(id, Decision::Retry).await.unwrap();
     assert_eq!(stage.flow(id), "running: a C, b U, b R");
     let rows = stage.browse().workflow_steps(id).unwrap();
     let (old, new) = (&rows[1], &rows[2]);
@@ -70,8 +39,8 @@ async fn what_failed_waits_for_a_decision_and_is_retried() {
         (&decisions[0].decision, &*decisions[0].by, &*decisions[0].why),
         (&Decision::Retry, "test", "because")
     );
-    done(&mut stage, id, "b", "{}").await;
-    done(&mut stage, id, "c", "{}").await;
+    stage.done(id, "b").await;
+    stage.done(id, "c").await;
     assert_eq!(stage.flow(id), "succeeded: a C, b U, b C, c C");
     stage.check();
 }
@@ -80,15 +49,15 @@ async fn what_failed_waits_for_a_decision_and_is_retried() {
 async fn done_again_from_a_step_everything_behind_it_is_done_again() {
     let mut stage = Stage::new().await;
     let id = stage.run(THREE, json!({})).await;
-    done(&mut stage, id, "a", r#"{"n":1}"#).await;
-    done(&mut stage, id, "b", "{}").await;
-    fail(&mut stage, id, "c").await;
-    decide(&mut stage, id, from_step("a")).await.unwrap();
+    stage.done_with(id, "a", r#"{"n":1}"#).await;
+    stage.done(id, "b").await;
+    stage.fail(id, "c").await;
+    stage.resolve(id, from_step("a")).await.unwrap();
     assert_eq!(stage.flow(id), "running: a U, a R, b U, c U");
     stage.check();
     stage.crash().await;
     stage.settle().await;
-    done(&mut stage, id, "a", r#"{"n":2}"#).await;
+    stage.done_with(id, "a", r#"{"n":2}"#).await;
     assert_eq!(stage.flow(id), "running: a U, a C, b U, b R, c U");
     let b = stage.step(stage.step_of(id, "b"));
     assert_eq!(&*b.step.arguments, r#"{"from":2}"#, "what the first run answered is not current any more");
@@ -96,8 +65,8 @@ async fn done_again_from_a_step_everything_behind_it_is_done_again() {
     let rows = stage.browse().workflow_steps(id).unwrap();
     assert_eq!(rows[2].detail.superseded_by, Some(b.step.id), "linked when its successor is there");
     assert_eq!(rows[4].detail.superseded_by, None);
-    done(&mut stage, id, "b", "{}").await;
-    done(&mut stage, id, "c", "{}").await;
+    stage.done(id, "b").await;
+    stage.done(id, "c").await;
     assert_eq!(stage.flow(id), "succeeded: a U, a C, b U, b C, c U, c C");
     let told = stage.told(id);
     assert!(
@@ -112,31 +81,24 @@ async fn what_cannot_be_decided_is_refused_with_the_reason() {
     let mut stage = Stage::new().await;
     let id = stage.run(THREE, json!({})).await;
     let refused = |decided: Result<(), String>| decided.unwrap_err();
+    assert!(refused(stage.resolve(id, Decision::Retry).await).contains("it is running; only what failed"));
     assert!(
-        refused(decide(&mut stage, id, Decision::Retry).await).contains("it is running; only what failed")
+        refused(stage.resolve(id, Decision::MarkResolved).await).contains("only what failed can be resolved")
     );
+    assert!(refused(stage.resolve(id, Decision::RetryCompensation).await).contains("could not be undone"));
+    stage.fail(id, "a").await;
     assert!(
-        refused(decide(&mut stage, id, Decision::MarkResolved).await)
-            .contains("only what failed can be resolved")
+        refused(stage.resolve(id, from_step("x")).await).contains("there is no step `x`; there are a, b, c")
     );
-    assert!(
-        refused(decide(&mut stage, id, Decision::RetryCompensation).await).contains("could not be undone")
-    );
-    fail(&mut stage, id, "a").await;
-    assert!(
-        refused(decide(&mut stage, id, from_step("x")).await)
-            .contains("there is no step `x`; there are a, b, c")
-    );
-    assert!(refused(decide(&mut stage, id, from_step("b")).await).contains("step `b` has not been done yet"));
+    assert!(refused(stage.resolve(id, from_step("b")).await).contains("step `b` has not been done yet"));
     let all = Decision::Compensate { scope: CompensationScope::Full };
-    assert!(refused(decide(&mut stage, id, all).await).contains("none of its steps says how it is undone"));
-    decide(&mut stage, id, Decision::MarkResolved).await.unwrap();
+    assert!(refused(stage.resolve(id, all).await).contains("none of its steps says how it is undone"));
+    stage.resolve(id, Decision::MarkResolved).await.unwrap();
     assert_eq!(stage.flow(id), "failed: a F");
     assert!(stage.workflow(id).aftermath.unwrap().resolved_at.is_some());
-    assert!(refused(decide(&mut stage, id, Decision::Retry).await).contains("marked as resolved"));
+    assert!(refused(stage.resolve(id, Decision::Retry).await).contains("marked as resolved"));
     assert!(
-        refused(decide(&mut stage, id, Decision::Cancel { on_cancel: None }).await)
-            .contains("marked as resolved")
+        refused(stage.resolve(id, Decision::Cancel { on_cancel: None }).await).contains("marked as resolved")
     );
     stage.check();
 }
@@ -145,7 +107,7 @@ async fn what_cannot_be_decided_is_refused_with_the_reason() {
 async fn of_two_who_decide_at_once_one_is_told_that_it_was_too_late() {
     let mut stage = Stage::new().await;
     let id = stage.run(THREE, json!({})).await;
-    fail(&mut stage, id, "a").await;
+    stage.fail(id, "a").await;
     let version = stage.workflow(id).version;
     let operation = |decision| engine::WorkflowOperation {
         workflow: id,
@@ -170,8 +132,8 @@ async fn of_two_who_decide_at_once_one_is_told_that_it_was_too_late() {
 async fn a_dry_run_tells_and_does_nothing() {
     let mut stage = Stage::new().await;
     let id = stage.run(THREE, json!({})).await;
-    done(&mut stage, id, "a", r#"{"n":1}"#).await;
-    fail(&mut stage, id, "b").await;
+    stage.done_with(id, "a", r#"{"n":1}"#).await;
+    stage.fail(id, "b").await;
     let before = stage.workflow(id);
     let operation = engine::WorkflowOperation {
         workflow: id,
@@ -208,7 +170,7 @@ steps:
   - { key: b, action: hold }
 ";
     let id = stage.run(yaml, json!({})).await;
-    fail(&mut stage, id, "a").await;
+    stage.fail(id, "a").await;
     assert_eq!(stage.flow(id), "failed: a F");
     stage.crash().await;
     stage.settle().await;
@@ -218,19 +180,19 @@ steps:
     stage.advance(Duration::from_secs(26)).await;
     stage.settle().await;
     assert_eq!(stage.flow(id), "running: a U, a R");
-    fail(&mut stage, id, "a").await;
+    stage.fail(id, "a").await;
     stage.advance(Duration::from_secs(121)).await;
     stage.settle().await;
     assert_eq!(stage.flow(id), "running: a U, a U, a R");
     assert_eq!(stage.workflow(id).aftermath.unwrap().auto_retries, 2);
-    done(&mut stage, id, "a", "{}").await;
+    stage.done(id, "a").await;
     assert_eq!(stage.workflow(id).aftermath.unwrap().auto_retries, 0, "counted anew once it succeeded");
     for _ in 0..2 {
-        fail(&mut stage, id, "b").await;
+        stage.fail(id, "b").await;
         stage.advance(Duration::from_secs(200)).await;
         stage.settle().await;
     }
-    fail(&mut stage, id, "b").await;
+    stage.fail(id, "b").await;
     stage.advance(Duration::from_secs(10_000)).await;
     stage.settle().await;
     assert_eq!(stage.workflow(id).state, WorkflowState::Failed);
@@ -257,8 +219,8 @@ steps:
   - { key: a, action: hold }
 ";
     let id = stage.run(yaml, json!({})).await;
-    fail(&mut stage, id, "a").await;
-    decide(&mut stage, id, Decision::Cancel { on_cancel: None }).await.unwrap();
+    stage.fail(id, "a").await;
+    stage.resolve(id, Decision::Cancel { on_cancel: None }).await.unwrap();
     stage.advance(Duration::from_secs(7_200)).await;
     stage.settle().await;
     assert_eq!(stage.flow(id), "cancelled: a F");
@@ -280,12 +242,12 @@ steps:
   - { key: meet, action: hold }
 ";
     let id = stage.run(yaml, json!({})).await;
-    done(&mut stage, id, "look", r#"{"way":"left"}"#).await;
-    fail(&mut stage, id, "meet").await;
+    stage.done_with(id, "look", r#"{"way":"left"}"#).await;
+    stage.fail(id, "meet").await;
     assert_eq!(stage.flow(id), "failed: look C, route C, l C, r K not_on_active_branch, meet F");
-    decide(&mut stage, id, from_step("look")).await.unwrap();
-    done(&mut stage, id, "look", r#"{"way":"right"}"#).await;
-    done(&mut stage, id, "meet", "{}").await;
+    stage.resolve(id, from_step("look")).await.unwrap();
+    stage.done_with(id, "look", r#"{"way":"right"}"#).await;
+    stage.done(id, "meet").await;
     let flow = stage.flow(id);
     assert_eq!(
         flow,
@@ -308,15 +270,15 @@ steps:
   - { key: d, action: ok, after: [b] }
 ";
     let id = stage.run(yaml, json!({})).await;
-    fail(&mut stage, id, "b").await;
+    stage.fail(id, "b").await;
     assert_eq!(stage.flow(id), "failed: a C, b F, c C");
-    decide(&mut stage, id, from_step("c")).await.unwrap();
+    stage.resolve(id, from_step("c")).await.unwrap();
     assert_eq!(
         stage.flow(id),
         "running: a C, b U, b R, c U, c C",
         "what failed elsewhere holds it up, so it is retried too"
     );
-    done(&mut stage, id, "b", "{}").await;
+    stage.done(id, "b").await;
     assert_eq!(stage.workflow(id).state, WorkflowState::Succeeded);
     let force = Decision::RetryFromStep {
         step: "d".into(),
@@ -324,8 +286,8 @@ steps:
         include_step: false,
         force: true,
     };
-    assert!(decide(&mut stage, id, from_step("d")).await.unwrap_err().contains("it succeeded; say so"));
-    decide(&mut stage, id, force).await.unwrap();
+    assert!(stage.resolve(id, from_step("d")).await.unwrap_err().contains("it succeeded; say so"));
+    stage.resolve(id, force).await.unwrap();
     assert_eq!(stage.flow(id), "succeeded: a C, b U, b C, c U, c C, d U, d C");
     stage.check();
 }
@@ -342,13 +304,13 @@ steps:
   - { key: go, action: ok, after: [look, other] }
 ";
     let id = stage.run(yaml, json!({})).await;
-    done(&mut stage, id, "look", r#"{"ok":false}"#).await;
+    stage.done_with(id, "look", r#"{"ok":false}"#).await;
     assert_eq!(stage.flow(id), "failed: look C, other X terminated_early, go K terminated_early");
     stage.crash().await;
     stage.settle().await;
-    decide(&mut stage, id, from_step("look")).await.unwrap();
-    done(&mut stage, id, "look", r#"{"ok":true}"#).await;
-    done(&mut stage, id, "other", "{}").await;
+    stage.resolve(id, from_step("look")).await.unwrap();
+    stage.done_with(id, "look", r#"{"ok":true}"#).await;
+    stage.done(id, "other").await;
     assert_eq!(stage.flow(id), "succeeded: look U, look C, other U, other C, go U, go C");
     stage.check();
 }
@@ -367,7 +329,7 @@ steps:
     stage.advance(Duration::from_secs(3_601)).await;
     stage.settle().await;
     assert_eq!(stage.workflow(id).state, WorkflowState::Failed);
-    decide(&mut stage, id, Decision::Retry).await.unwrap();
+    stage.resolve(id, Decision::Retry).await.unwrap();
     assert_eq!(stage.workflow(id).state, WorkflowState::Running);
     stage.advance(Duration::from_secs(3_000)).await;
     stage.settle().await;
@@ -395,5 +357,35 @@ steps:
     stage.settle().await;
     assert!(stage.workflow(id).aftermath.unwrap().resolved_at.is_some());
     let cancel = Decision::Cancel { on_cancel: Some(OnCancel::Leave) };
-    assert!(decide(&mut stage, id, cancel).await.is_err());
+    assert!(stage.resolve(id, cancel).await.is_err());
+}
+
+/// What was taken back when the whole ended early was taken for a failure of its own until the next crash.
+#[tokio::test]
+async fn what_was_cut_off_is_done_again_whatever_its_failure_would_mean() {
+    let mut stage = Stage::new().await;
+    let yaml = "
+workflow: cut
+version: 1.0.0
+steps:
+  - { key: look, action: hold, terminate_when: { if: \"!outputs.look.ok\", state: failed, reason: not ok } }
+  - { key: other, action: hold, after: [], on_failure: skip_step }
+  - { key: go, action: ok, after: [look, other] }
+";
+    for crashes in [0, 1] {
+        stage.define(yaml).await;
+        let id = stage.start("cut", json!({})).await;
+        stage.settle().await;
+        stage.done_with(id, "look", r#"{"ok":false}"#).await;
+        assert_eq!(stage.flow(id), "failed: look C, other X terminated_early, go K terminated_early");
+        for _ in 0..crashes {
+            stage.crash().await;
+            stage.settle().await;
+        }
+        stage.resolve(id, from_step("look")).await.unwrap();
+        assert_eq!(stage.flow(id), "running: look U, look R, other U, other R, go U");
+        stage.done_with(id, "look", r#"{"ok":true}"#).await;
+        stage.done(id, "other").await;
+        assert_eq!(stage.workflow(id).state, WorkflowState::Succeeded);
+    }
 }

@@ -159,7 +159,7 @@ impl Node {
     ) -> Result<Vec<Next>> {
         let plan = entry.plan.clone();
         if plan.undoes(def).is_some() {
-            self.note_undone(entry, end, now);
+            self.note_undone(entry, end, now)?;
             return Ok(Vec::new());
         }
         self.note_success(entry, def, end);

@@ -223,6 +223,7 @@ impl Node {
         now: Timestamp,
     ) {
         let Some(mut pause) = entry.pauses.waiting.remove(&def) else { return };
+        debug_assert!(pause::next(pause.state, state).is_ok(), "what is over stays over");
         (pause.state, pause.ended_at, pause.consumed) = (state, Some(now), consumed);
         self.workflows.pause_rows.changed(&mut pause);
         entry.pauses.over.insert(def, state);

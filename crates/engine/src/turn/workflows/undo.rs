@@ -11,7 +11,7 @@ use model::{
     State, Step, StepId, Timestamp, Undo, WorkflowState, limits,
 };
 use rules::workflow::compensation::{self, Done, InLine, Undone};
-use rules::workflow::{Data, End};
+use rules::workflow::{Data, End, undoing};
 use store::workflows as record;
 use store::{Result, StoreError};
 
@@ -166,14 +166,14 @@ impl Node {
         let what = match (forward.child_block, fans_out(&entry.plan, def), entry.plan.is_in_line(def)) {
             (Some(block), true, _) => match record::last_item(self.store.reader(), block, run.cursor)? {
                 None => {
-                    self.note_run(entry, at, |run| {
+                    self.note_run(entry, at, |run| run.state = C::Running)?;
+                    return self.note_run(entry, at, |run| {
                         run.state = if run.items_done > 0 { C::Succeeded } else { C::Skipped };
                         run.finished_at = Some(now);
                     });
-                    return Ok(());
                 }
                 Some((ended_at, item)) => {
-                    self.note_run(entry, at, |run| run.cursor = Some((ended_at, item)));
+                    self.note_run(entry, at, |run| run.cursor = Some((ended_at, item)))?;
                     self.row(item)?
                 }
             },
@@ -218,7 +218,7 @@ impl Node {
         self.note_run(entry, at, |run| {
             run.state = C::Running;
             run.started_at = run.started_at.or(Some(now));
-        });
+        })?;
         let undo = plan.undo_of(def);
         match new {
             Err(failure) => drop(self.fail_step(turn, entry, undo, failure.message, now)?),
@@ -226,22 +226,34 @@ impl Node {
             Ok((new, InLine::Yes)) => drop(self.run_in_line(turn, entry, undo, new, now)?),
         }
         let step = entry.runs.get(&undo).map(|run| run.step);
-        self.note_run(entry, at, |run| run.step = step);
+        self.note_run(entry, at, |run| run.step = step)?;
         let key = entry.undoing[at].step_key.clone();
         self.workflows.tell(&entry.workflow, now, "compensation.step_started", Some(&key), None);
         Ok(())
     }
 
-    fn note_run(&mut self, entry: &mut Entry, at: usize, change: impl FnOnce(&mut CompensationRun)) {
+    /// A line of the plan changes; where it may go, the machine says.
+    fn note_run(
+        &mut self,
+        entry: &mut Entry,
+        at: usize,
+        change: impl FnOnce(&mut CompensationRun),
+    ) -> Result<()> {
         let run = &mut entry.undoing[at];
+        let from = run.state;
         change(run);
+        if run.state != from {
+            undoing::next(from, run.state)
+                .map_err(|refused| StoreError::Lost { what: refused.to_string() })?;
+        }
         let row = (run.workflow, run.compensation, run.position);
         self.workflows.moved_runs.insert(row, run.clone());
+        Ok(())
     }
 
     /// What undoes a step has ended.
-    pub(super) fn note_undone(&mut self, entry: &mut Entry, end: End, now: Timestamp) {
-        let Some(at) = entry.undoing.iter().position(|run| run.state == C::Running) else { return };
+    pub(super) fn note_undone(&mut self, entry: &mut Entry, end: End, now: Timestamp) -> Result<()> {
+        let Some(at) = entry.undoing.iter().position(|run| run.state == C::Running) else { return Ok(()) };
         let key = entry.undoing[at].step_key.clone();
         let fans_out = entry.plan.find(&key).is_some_and(|def| fans_out(&entry.plan, def));
         let (succeeded, error) = (end.state == State::Completed, end.error.map(String::from));
@@ -250,10 +262,11 @@ impl Node {
             (true, true) => run.items_done += 1,
             (true, false) => (run.state, run.finished_at) = (C::Succeeded, Some(now)),
             (false, _) => (run.state, run.failure_message) = (C::Failed, Some(why.clone())),
-        });
+        })?;
         let kind = if succeeded { "compensation.step_succeeded" } else { "compensation.step_failed" };
         let data = (!succeeded).then(|| serde_json::json!({"message": why}).to_string());
         self.workflows.tell(&entry.workflow, now, kind, Some(&key), data);
+        Ok(())
     }
 
     /// Everything is undone that was to be.
@@ -296,7 +309,7 @@ impl Node {
         };
         self.note_run(&mut entry, at, |run| {
             (run.state, run.failure_message, run.cursor) = (C::Pending, None, before);
-        });
+        })?;
         self.go_on(turn, entry, Default::default(), now)
     }
 
@@ -328,12 +341,11 @@ impl Node {
                 C::Failed if fans_out && !all => self.note_run(&mut entry, at, |run| {
                     run.state = C::Pending;
                     run.items_skipped += 1;
-                }),
-                C::Failed => self
-                    .note_run(&mut entry, at, |run| (run.state, run.finished_at) = (C::Skipped, Some(now))),
-                C::Pending if all => self
-                    .note_run(&mut entry, at, |run| (run.state, run.finished_at) = (C::Skipped, Some(now))),
-                _ => {}
+                })?,
+                C::Pending if !all => {}
+                C::Failed | C::Pending => self
+                    .note_run(&mut entry, at, |run| (run.state, run.finished_at) = (C::Skipped, Some(now)))?,
+                C::Running | C::Succeeded | C::Skipped => {}
             }
         }
         self.go_on(turn, entry, Default::default(), now)
