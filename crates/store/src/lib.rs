@@ -27,6 +27,8 @@ pub mod sql;
 pub mod sqlite;
 mod statements;
 pub mod subscriptions;
+#[cfg(test)]
+mod turn_reads;
 pub mod workflows;
 mod writes;
 

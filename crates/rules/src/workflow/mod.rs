@@ -14,6 +14,7 @@ pub mod poll;
 pub mod progress;
 pub mod resolution;
 mod shape;
+pub mod spare;
 
 pub use data::{Answers, Data, Text};
 pub use fan_out::{Items, gather, item};

@@ -5,6 +5,7 @@
 //! Due      goes on, waits again, goes on with the default, or fails, as the definition says.
 //! Why      a trigger, a time-out and a date may meet in one turn. All three ask here, and what is over stays over.
 
+mod polled;
 mod sound;
 
 pub use sound::faults;

@@ -19,6 +19,7 @@ mod pauses;
 mod polls;
 mod pools;
 mod resolve;
+mod resolve_many;
 mod retention;
 mod router;
 mod run;
@@ -53,6 +54,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
             closed: args.closed,
             nodes: args.nodes,
             minutes: args.minutes,
+            waiting: args.waiting,
+            paused_workflows: args.paused_workflows,
             transport: args.transport,
             listen: if args.no_wake { store::Listen::Off } else { store::Listen::On },
         };

@@ -101,7 +101,7 @@ pub fn input(dice: &mut Dice) -> String {
 }
 
 pub fn verb(dice: &mut Dice) -> WorkflowVerb {
-    let retry = || WorkflowVerb::Resolve(Decision::Retry);
+    let retry = || WorkflowVerb::Resolve(Decision::RETRY);
     dice.one(&[
         WorkflowVerb::Pause,
         WorkflowVerb::Resume,

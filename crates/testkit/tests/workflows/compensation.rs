@@ -78,7 +78,7 @@ async fn what_was_done_is_undone_backwards_one_at_a_time() {
     let told = stage.told(id);
     assert_eq!(told.last().unwrap(), "compensation.completed");
     assert!(told.contains(&"compensation.step_succeeded c".to_string()));
-    assert!(decide(&mut stage, id, Decision::Retry).await.is_err());
+    assert!(decide(&mut stage, id, Decision::RETRY).await.is_err());
     stage.check();
 }
 
@@ -280,7 +280,7 @@ async fn it_is_undone_back_to_a_step_and_then_done_again_from_there() {
     let id = stage.run(SAGA, json!({})).await;
     fail(&mut stage, id, "d").await;
     let mode = RetryMode::CompensateThenRetry;
-    let decision = Decision::RetryFromStep { step: "b".into(), mode, include_step: false, force: false };
+    let decision = Decision::RetryFromStep { step: "b".into(), mode, include_step: false, force: false, items: None };
     decide(&mut stage, id, decision).await.unwrap();
     assert_eq!(plan(&stage, id), "d running, c pending", "a stays done");
     stage.crash().await;
@@ -307,7 +307,7 @@ async fn what_was_undone_and_done_again_is_undone_once_more() {
     let id = stage.run(SAGA, json!({})).await;
     fail(&mut stage, id, "d").await;
     let mode = RetryMode::CompensateThenRetry;
-    let decision = Decision::RetryFromStep { step: "c".into(), mode, include_step: true, force: false };
+    let decision = Decision::RetryFromStep { step: "c".into(), mode, include_step: true, force: false, items: None };
     decide(&mut stage, id, decision).await.unwrap();
     done(&mut stage, id, "d:compensation").await;
     done(&mut stage, id, "c:compensation").await;

@@ -30,7 +30,7 @@ async fn decide(stage: &mut Stage, id: WorkflowId, decision: Decision) {
 }
 
 fn from_step(step: &str, mode: RetryMode) -> Decision {
-    Decision::RetryFromStep { step: step.into(), mode, include_step: false, force: false }
+    Decision::RetryFromStep { step: step.into(), mode, include_step: false, force: false, items: None }
 }
 
 async fn done(stage: &mut Stage, id: WorkflowId, key: &str) {
@@ -80,6 +80,7 @@ async fn what_was_sent_to_a_run_that_is_superseded_counts_no_more() {
         mode: RetryMode::RetryOnly,
         include_step: false,
         force: true,
+        items: None,
     };
     decide(&mut stage, id, again).await;
     stage.crash().await;
