@@ -67,7 +67,8 @@ impl Desk {
     fn decided(&self, id: &str) -> Vec<String> {
         let shown = self.shown(id);
         let all = shown["resolutions"].as_array().cloned().unwrap_or_default();
-        let told = |d: &Value| format!("{} by {}", d["decision"].as_str().unwrap(), d["by"].as_str().unwrap());
+        let told =
+            |d: &Value| format!("{} by {}", d["decision"].as_str().unwrap(), d["by"].as_str().unwrap());
         all.iter().map(told).collect()
     }
     fn end(self) {
@@ -153,9 +154,7 @@ fn what_cannot_be_undone_is_tried_again_and_then_left() {
     let dry = desk.home.ok(&["retry-compensation", &id, "--dry-run"]);
     assert!(dry.contains("what could not be undone is tried again"), "{dry}");
     desk.home.ok(&["retry-compensation", &id]);
-    until("it was tried twice", || {
-        desk.state(&id) == "compensation_failed" && desk.decided(&id).len() == 2
-    });
+    until("it was tried twice", || desk.state(&id) == "compensation_failed" && desk.decided(&id).len() == 2);
     desk.home.ok(&["skip-compensation", &id, "--all"]);
     desk.waits_for(&id, "compensated");
     assert_eq!(desk.shown(&id)["has_skips"], json!(true));

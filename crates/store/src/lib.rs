@@ -9,6 +9,7 @@ mod database;
 mod error;
 pub mod executions;
 mod explain;
+pub mod items;
 pub mod keys;
 mod leases;
 mod look;

@@ -3,7 +3,7 @@
 //! Why    what only waits must cost a turn nothing, and a statement that scans is slow only when there is much: nothing else would tell.
 
 use crate::sql::{Access, Param, Row, Sql};
-use crate::{Lease, Result, Sort, pauses, reads, workflows};
+use crate::{Lease, Result, Sort, items, pauses, reads, workflows};
 use model::{BlockId, DispatchGroup, NodeId, Priority, StepId, StepKind, Timestamp, WorkflowId};
 use std::cell::RefCell;
 
@@ -47,7 +47,8 @@ pub fn all(sql: &dyn Sql) -> Seen {
 }
 
 fn of_steps(sql: &dyn Sql) -> Result<()> {
-    let (group, block, step, now) = (DispatchGroup::new("alpha"), BlockId::of(1), StepId::of(1), Timestamp(1));
+    let (group, block, step, now) =
+        (DispatchGroup::new("alpha"), BlockId::of(1), StepId::of(1), Timestamp(1));
     let priority = Priority::Normal;
     let sort = Sort { dispatch_group: group.clone(), queue: "default".into(), priority, pool: None };
     reads::step(sql, step)?;
@@ -72,8 +73,8 @@ fn of_workflows(sql: &dyn Sql) -> Result<()> {
     workflows::of_key(sql, "key", 10)?;
     workflows::below(sql, step)?;
     workflows::answers(sql, block)?;
-    workflows::unfinished(sql, block, 2, Some(1), 10)?;
-    workflows::last_made(sql, block, 2)?;
+    items::unfinished(sql, block, 2, Some(step), 10)?;
+    items::made_in(sql, block, 2)?;
     workflows::done(sql, id)?;
     workflows::last_item(sql, block, None)?;
     workflows::next_item(sql, block, (Timestamp(1), step))?;

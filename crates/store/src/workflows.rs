@@ -345,30 +345,6 @@ pub fn answers(sql: &dyn Sql, block: BlockId) -> Result<Vec<(u32, String)>> {
     sql.rows(text, params![block], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// Items of a fan-out that an earlier run left without success, behind a number, in their order.
-pub fn unfinished(
-    sql: &dyn Sql,
-    block: BlockId,
-    run: u32,
-    behind: Option<u32>,
-    limit: usize,
-) -> Result<Vec<(u32, StepId)>> {
-    let text = "select item, id from steps
-                 where block_id = $1 and run < $2 and item > $3
-                   and (state = 'failed' or state = 'stopped' or state = 'timed_out' or state = 'cancelled')
-                 order by item limit $4";
-    let behind = behind.map_or(-1, i64::from);
-    sql.rows(text, params![block, i64::from(run), behind, limit], |row| {
-        Ok((row.get(0)?, StepId::from_bytes(row.get(1)?)))
-    })
-}
-
-/// The last item of a fan-out that was made in a run of it.
-pub fn last_made(sql: &dyn Sql, block: BlockId, run: u32) -> Result<Option<u32>> {
-    let text = "select item from steps where block_id = $1 and run = $2 and item is not null order by item desc limit 1";
-    sql.first(text, params![block, i64::from(run)], |row| row.get(0))
-}
-
 /// The steps of a workflow, the last run of each; what they answered only where it is asked for.
 pub fn traces(sql: &dyn Sql, id: WorkflowId, answers: impl Fn(u32) -> bool) -> Result<Vec<Trace>> {
     let text = "select id, def, run, state, reason from steps

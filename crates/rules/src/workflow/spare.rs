@@ -35,11 +35,7 @@ pub struct Again<'a> {
 }
 
 /// The steps whose items that succeeded stay as they are. `fans` are those that have ended and are not undone.
-pub fn spared(
-    plan: &Plan,
-    again: Again,
-    fans: &BTreeMap<u32, FanOut>,
-) -> Result<BTreeSet<u32>, Refused> {
+pub fn spared(plan: &Plan, again: Again, fans: &BTreeMap<u32, FanOut>) -> Result<BTreeSet<u32>, Refused> {
     let behind = again.from.map(|from| plan.graph.behind(from)).unwrap_or_default();
     let mut spared = BTreeSet::new();
     for (def, fan) in fans.iter().filter(|(def, _)| again.steps.contains(def) && !behind.contains(def)) {
@@ -49,12 +45,15 @@ pub fn spared(
         }
         if fan.standing == Standing::Moving {
             let key = &plan.def(*def).key;
-            return Err(Refused(format!("items of step `{key}` are still being ended; try again in a moment")));
+            return Err(Refused(format!(
+                "items of step `{key}` are still being ended; try again in a moment"
+            )));
         }
         spared.insert(*def);
     }
     if again.items == Some(RetryItems::Failed) && spared.is_empty() {
-        let why = "none of the steps that are done again has items that failed; leave out `items`, or ask for all";
+        let why =
+            "none of the steps that are done again has items that failed; leave out `items`, or ask for all";
         return Err(Refused(why.into()));
     }
     Ok(spared)
@@ -97,15 +96,22 @@ mod tests {
                 r#"{{"key":"{key}","work":{{"action":{{"action":"x","each":{{"items":"input.list"}},"retry":{{"scope":"{scope}"}}}}}}}}"#
             )
         };
-        let steps = [step("a", "failed_items"), step("b", "failed_items"), step("c", "failed_items"), step("d", "all")];
+        let steps = [
+            step("a", "failed_items"),
+            step("b", "failed_items"),
+            step("c", "failed_items"),
+            step("d", "all"),
+        ];
         let text = format!(r#"{{"workflow":"w","version":"1.0.0","steps":[{}]}}"#, steps.join(","));
         let pinned = Pinned { key: "w".into(), version: "1.0.0".into(), hash: "h".into() };
-        Plan::compile(serde_json::from_str(&text).expect("a definition"), Arc::new(pinned)).expect("it is sound")
+        Plan::compile(serde_json::from_str(&text).expect("a definition"), Arc::new(pinned))
+            .expect("it is sound")
     }
 
     /// What is spared when `steps` are done again; of each `left` items of ten did not succeed.
     fn of(steps: &[u32], from: Option<u32>, items: Option<RetryItems>, left: &[(u32, u32)]) -> String {
-        let fan = |(def, left): &(u32, u32)| (*def, FanOut { items: 10, left: *left, standing: Standing::Settled });
+        let fan =
+            |(def, left): &(u32, u32)| (*def, FanOut { items: 10, left: *left, standing: Standing::Settled });
         let (plan, fans) = (plan(), left.iter().map(fan).collect());
         match spared(&plan, Again { steps: &steps.iter().copied().collect(), from, items }, &fans) {
             Ok(spared) => tell(&plan, &spared, &fans).join("; "),

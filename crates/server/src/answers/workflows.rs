@@ -208,7 +208,8 @@ impl Looking<'_> {
             "workflow" => self.browse.workflow_below(row.step.id)?.map(|id| id.to_string()),
             _ => None,
         };
-        let items = block.as_ref().filter(|_| view.kind != "poll").map(convert::item_counts);
+        let items = block.as_ref().filter(|_| view.kind != "poll");
+        let items = items.map(|block| convert::item_counts(block, &row.step.arguments));
         Ok(wire::WorkflowStepView { items, below, ..view })
     }
 

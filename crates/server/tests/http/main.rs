@@ -10,6 +10,7 @@ mod deliveries;
 mod executions;
 mod guard;
 mod health;
+mod items_again;
 mod keys;
 mod list;
 mod message_groups;

@@ -50,7 +50,8 @@ fn registry() -> Registry {
 async fn undo(local: &Local, workflow: WorkflowId) -> Result<()> {
     let verb = WorkflowVerb::Resolve(Decision::Compensate { scope: CompensationScope::Full });
     let (by, why) = ("bench".into(), "measured".into());
-    let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
+    let operation =
+        WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
     local.engine.operate_workflow(operation).await?;
     Ok(())
 }

@@ -101,7 +101,9 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::FanOut => fan_out::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Growth => growth::run(&rig, args.n.unwrap_or(100_000), args.closed).await,
         Workload::Snapshot => snapshot::run(&rig, args.n.unwrap_or(100_000), args.minutes).await,
-        Workload::Timers => timers::run(&rig, args.n.unwrap_or(if store == "sqlite" { 10_000 } else { 2_000 })).await,
+        Workload::Timers => {
+            timers::run(&rig, args.n.unwrap_or(if store == "sqlite" { 10_000 } else { 2_000 })).await
+        }
         Workload::Waiting => {
             let waits = args.paused_workflows.map_or(Waits::PollsAndPauses(args.waiting), Waits::Paused);
             waiting::run(&rig, args.n.unwrap_or(100_000), waits).await

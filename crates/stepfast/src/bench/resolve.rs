@@ -5,6 +5,7 @@ use super::rig::{Rig, fill};
 use super::workflow::{start_each, store};
 use crate::Local;
 use crate::bulk::{self, Pace};
+use ::store::{Browse, WorkflowFilter};
 use anyhow::{Context, Result, bail};
 use engine::{StartWorkflow, Stopwatch, WorkflowOperation, WorkflowVerb};
 use model::{Decision, WorkflowId, WorkflowState, limits};
@@ -12,13 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use stepfast::builder::{Definition, Step};
-use ::store::{Browse, WorkflowFilter};
 use worker::{Claim, Outcome, Registry};
 
 /// Live steps that are made at once, each time the last of them have run.
 const ROUND: usize = 2_000;
-/// How long live work is measured alone, before and after.
-const ALONE: Duration = Duration::from_secs(5);
+/// How long live work is measured alone, before and after; for each workflow, and at most.
+const ALONE_EACH: Duration = Duration::from_millis(5);
+const ALONE_MAX: Duration = Duration::from_secs(10);
 const STALLED: Duration = Duration::from_secs(120);
 const NAME: &str = "resolve";
 
@@ -31,9 +32,10 @@ pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
     let browse = rig.database(NAME)?.browse()?;
     let ids = failed(&browse, n).await?;
     jobs.mended.store(true, Ordering::Relaxed);
-    let before = live(&local, &jobs, ALONE).await?;
+    let alone = (ALONE_EACH * n as u32).min(ALONE_MAX);
+    let before = live(&local, &jobs, alone).await?;
     let (beside, took) = beside(&local, &jobs, &ids).await?;
-    let after = live(&local, &jobs, ALONE).await?;
+    let after = live(&local, &jobs, alone).await?;
     all_over(&browse).await?;
     local.stop(Duration::from_secs(5)).await?;
     let alone = (before + after) / 2.0;

@@ -3,13 +3,13 @@
 use super::figures::{Figures, rate};
 use super::rig::{BULK, Rig};
 use super::workflow::{start_each, store};
+use ::store::{Clock, SystemClock};
 use anyhow::{Result, bail};
 use engine::{StartWorkflow, Stopwatch};
 use model::{NewStep, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stepfast::builder::{Definition, Step};
-use ::store::{Clock, SystemClock};
 use worker::{Claim, Outcome, Registry};
 
 /// They are due within this.
@@ -79,7 +79,8 @@ async fn workflows(rig: &Rig, n: usize) -> Result<Vec<Duration>> {
     let mut local = rig.open("waits")?;
     let (registry, late) = timed();
     let go = Step::action("go", "timed").arguments("${input.at}".into());
-    store(&local, Definition::of("waits", "1.0.0").step(Step::wait_until("wait", "input.s")).step(go)).await?;
+    store(&local, Definition::of("waits", "1.0.0").step(Step::wait_until("wait", "input.s")).step(go))
+        .await?;
     local.run(registry, rig.concurrency).await?;
     let first = first(n);
     let starts = (0..n).map(|i| {

@@ -88,10 +88,7 @@ async fn start(local: &Local, n: usize) -> Result<()> {
 }
 
 /// Start all of these, many calls on their way at once.
-pub async fn start_each(
-    local: &Local,
-    starts: impl Iterator<Item = Result<StartWorkflow>>,
-) -> Result<()> {
+pub async fn start_each(local: &Local, starts: impl Iterator<Item = Result<StartWorkflow>>) -> Result<()> {
     let mut calls = tokio::task::JoinSet::new();
     for start in starts {
         let start = start?;

@@ -17,7 +17,12 @@ use std::process::ExitCode;
 use store::{Database, WorkflowFilter};
 use wire::WorkflowOperatedView;
 
-pub async fn run(settings: &Settings, common: &Common, args: Resolve, decision: Decision) -> Result<ExitCode> {
+pub async fn run(
+    settings: &Settings,
+    common: &Common,
+    args: Resolve,
+    decision: Decision,
+) -> Result<ExitCode> {
     let ids = found(settings, common, &filter(&args.filter, &decision)?).await?;
     let order = Order { verb: WorkflowVerb::Resolve(decision), ids, force: None, steer: args.steer };
     if !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
@@ -94,8 +99,7 @@ async fn decide(door: &Door, order: &Order, json: bool) -> (Result<()>, Tallies)
     let (by, mut tallies) = (whoever(steer.by.clone()), Tallies::default());
     let ask = async |workflow: WorkflowId| {
         let (verb, by, why, dry_run) = (verb.clone(), by.clone(), steer.why.clone(), steer.dry_run);
-        let operation =
-            WorkflowOperation { workflow, verb, by, why, dry_run, expected: None, force: None };
+        let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected: None, force: None };
         door.operate_workflow(operation).await
     };
     let bar = bar(ids.len());

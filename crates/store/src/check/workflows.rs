@@ -165,7 +165,8 @@ fn earned(scene: &Scene, report: &mut Report) -> Result<()> {
         let read = serde_json::from_str::<model::definition::Definition>(row.text(2)?);
         match read {
             Ok(definition) => {
-                let polls = |step: &&StepDef| step.pause_after.as_ref().is_some_and(|pause| pause.poll.is_some());
+                let polls =
+                    |step: &&StepDef| step.pause_after.as_ref().is_some_and(|pause| pause.poll.is_some());
                 let n = definition.steps.len() + definition.steps.iter().filter(polls).count();
                 steps.insert((row.get(0)?, row.get(1)?), n as i64);
             }

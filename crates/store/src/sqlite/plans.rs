@@ -152,7 +152,14 @@ fn no_statement_of_a_turn_scans_what_waits() {
         let plan = sql
             .rows(&format!("explain query plan {text}"), &values, |row| Ok(row.text(3)?.to_string()))
             .unwrap_or_else(|problem| panic!("{problem}\n{text}"));
-        let scans = |line: &&String| line.starts_with("SCAN") && !line.contains("CONSTANT ROW");
+        // What a statement has made itself it may go through.
+        let own = ["q", "queues", "CONSTANT"];
+        let scans =
+            |line: &&String| line.strip_prefix("SCAN ").is_some_and(|of| !own.contains(&first_word(of)));
         assert_eq!(plan.iter().find(scans), None, "{plan:?}\n{text}");
     }
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
 }

@@ -201,7 +201,8 @@ async fn a_strategy_that_tries_again_spares_what_succeeded() {
 #[tokio::test]
 async fn items_of_both_runs_are_undone() {
     let mut stage = Stage::new().await;
-    let more = "    compensation: { action: echo, arguments: { item: \"${undo.item}\", run: \"${undo.run}\" } }";
+    let more =
+        "    compensation: { action: echo, arguments: { item: \"${undo.item}\", run: \"${undo.run}\" } }";
     let yaml = each(more).replace("action: echo, arguments: \"${outputs.all}\"", "action: fail");
     stage.define(&yaml).await;
     let id = stage.start("each", json!({"items": [1, 2, 3]})).await;

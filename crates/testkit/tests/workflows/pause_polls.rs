@@ -47,7 +47,7 @@ async fn it_goes_on_when_an_answer_is_the_one_it_waits_for() {
     pass(&mut stage, 60).await;
     assert_eq!(stage.flow(id), "running: send C, send:poll O");
     pass(&mut stage, 60).await;
-    assert_eq!(stage.flow(id), "succeeded: send C, send:poll C, book C");
+    assert_eq!(stage.flow(id), "succeeded: send C, book C, send:poll C");
     let book = serde_json::from_str::<serde_json::Value>(&answer(&stage, id, "book")).unwrap();
     assert_eq!(book["polls"], json!(3), "what ended it is an output");
     assert_eq!(stage.browse().polls(stage.step_of(id, "send:poll")).unwrap().len(), 3, "each was made once");
@@ -57,11 +57,14 @@ async fn it_goes_on_when_an_answer_is_the_one_it_waits_for() {
 async fn behind_a_step_that_was_not_done_nothing_is_asked() {
     let mut stage = Stage::new().await;
     let id = stage.run(&billed(""), json!({"send": false, "says": ["complete"]})).await;
-    assert_eq!(stage.flow(id), "succeeded: send K condition_false, send:poll K condition_false, book C");
+    assert_eq!(stage.flow(id), "succeeded: send K condition_false, book C, send:poll K condition_false");
     assert_eq!(answer(&stage, id, "book"), "\"nothing\"");
-    let failing = billed("    on_failure: skip_step").replace("action: echo\n    when", "action: fail\n    when");
-    let id = stage.run(&failing.replace("workflow: bill", "workflow: fails"), json!({"send": true, "says": []})).await;
-    assert_eq!(stage.flow(id), "succeeded: send F, send:poll K condition_false, book C");
+    let failing =
+        billed("    on_failure: skip_step").replace("action: echo\n    when", "action: fail\n    when");
+    let id = stage
+        .run(&failing.replace("workflow: bill", "workflow: fails"), json!({"send": true, "says": []}))
+        .await;
+    assert_eq!(stage.flow(id), "succeeded: send F, book C, send:poll K condition_false");
 }
 
 #[tokio::test]
@@ -79,7 +82,7 @@ async fn its_time_ends_it_as_other_pauses() {
     let id = stage.run(&yaml, input).await;
     pass(&mut stage, 60).await;
     pass(&mut stage, 41).await;
-    assert_eq!(stage.flow(id), "succeeded: send C, send:poll C, book C");
+    assert_eq!(stage.flow(id), "succeeded: send C, book C, send:poll C");
     assert_eq!(answer(&stage, id, "book"), r#"{"polls":0}"#);
 }
 

@@ -6,12 +6,12 @@ use crate::EngineError;
 use model::ITEMS_ACTION;
 use model::definition::{ActionDef, Gather};
 use model::{
-    Block, BlockId, Detail, Effect, Event, Move, NewStep, Reason, State, Step, StepId, StepKind, Success, Timestamp,
-    limits,
+    Block, BlockId, Detail, Effect, Event, Move, NewStep, Reason, State, Step, StepId, StepKind, Success,
+    Timestamp, limits,
 };
 use rules::workflow::progress::Next;
 use rules::workflow::{self, Data, Items, Plan};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::{Result, StoreError};
 
@@ -31,12 +31,11 @@ pub struct Fan {
 }
 
 /// How far a fan-out is that makes items again.
-#[derive(Clone, Copy)]
 pub enum Again {
     /// It is to be read, once this turn is durable.
     Unread(u64),
-    /// All up to this item are made.
-    Behind(Option<u32>),
+    /// Behind this row come those that are left. These items are made already, though the rows of those before may not say so yet.
+    Behind(Option<StepId>, BTreeSet<u32>),
 }
 
 impl Fan {
@@ -247,9 +246,8 @@ impl Node {
         page: u32,
         now: Timestamp,
     ) -> Result<u32> {
-        let Some(n) = entry.live.get(&def).and_then(|live| Some(live.fan.as_ref()?.len())) else {
-            return Ok(0);
-        };
+        let fan = entry.live.get(&def).and_then(|live| live.fan.as_ref());
+        let Some(n) = fan.map(Fan::len).filter(|_| page > 0) else { return Ok(0) };
         // An item counts as what it was until it is made again, and as one that is to come.
         match (block.steps.counting() + block.to_come).saturating_sub(n) {
             0 => {

@@ -6,8 +6,8 @@ use super::load::Whose;
 use super::{Entry, Live};
 use model::definition::{Retry, RetryScope, Work};
 use model::{
-    Backoff, BranchDecision, Detail, Event, InWorkflow, Move, PausedBy, Reason, State, Step, StepId, Timestamp,
-    WorkflowState,
+    Backoff, BranchDecision, Detail, Event, InWorkflow, Move, PausedBy, Reason, State, Step, StepId,
+    Timestamp, WorkflowState,
 };
 use rules::backoff;
 use rules::workflow::progress::{Next, Passed};

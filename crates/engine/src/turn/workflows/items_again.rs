@@ -6,15 +6,18 @@
 use super::super::node::{Node, Turn};
 use super::fan_out::{Again, Fan};
 use super::{Entry, Live, load};
-use model::{Block, BlockId, Decision, ITEMS_ACTION, NewStep, RetryItems, RetryMode, Step, StepId, Timestamp};
+use model::{
+    Block, BlockId, Decision, ITEMS_ACTION, NewStep, RetryItems, RetryMode, Step, StepId, Timestamp,
+};
 use rules::workflow::Items;
 use rules::workflow::progress::Next;
 use rules::workflow::resolution::{Refused, Verdict};
 use rules::workflow::spare::{self, FanOut, Standing};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
+use store::sql::Sql;
 use store::workflows as record;
-use store::Result;
+use store::{Result, items};
 
 /// What is spared, by step, and that in words; or why it cannot be said yet.
 type Spared = std::result::Result<(BTreeMap<u32, StepId>, Vec<String>), Refused>;
@@ -33,7 +36,11 @@ impl Node {
         let behind = || from.map(|n| entry.plan.graph.behind(n)).unwrap_or_default();
         let steps: BTreeSet<u32> = match verdict {
             Verdict::Restart { again, .. } => again.clone(),
-            _ => behind().into_iter().chain(from).chain(entry.broken.keys().chain(&entry.cut).copied()).collect(),
+            _ => behind()
+                .into_iter()
+                .chain(from)
+                .chain(entry.broken.keys().chain(&entry.cut).copied())
+                .collect(),
         };
         self.spared_of(entry, &steps, (from, items))
     }
@@ -113,7 +120,9 @@ impl Node {
         fan.again = Again::Unread(self.turn_number);
         let (run, deadline) = (entry.run(def), load::deadline(&entry.plan, def, now));
         entry.begin(def);
-        entry.live.insert(def, Live { step: id, run, deadline, goes_on_at: None, fan: Some(fan), below: None });
+        entry
+            .live
+            .insert(def, Live { step: id, run, deadline, goes_on_at: None, fan: Some(fan), below: None });
         self.board.edit(old.id, |step, _| step.child_block = None);
         self.board.edit_block(block.id, |block| take_over(block, id, left));
         self.carry_out(turn, rows)?;
@@ -131,49 +140,50 @@ impl Node {
         now: Timestamp,
     ) -> Result<u32> {
         let run = entry.run(def);
-        let Some(behind) = self.read_again(entry, (def, run), block)? else { return Ok(0) };
-        let found = record::unfinished(self.store.reader(), block, run, behind, page as usize)?;
+        if !self.read_again(entry, (def, run), block)? {
+            return Ok(0);
+        }
+        let Some(live) = entry.live.get_mut(&def) else { return Ok(0) };
+        let (id, Some(fan)) = (live.step, live.fan.as_mut()) else { return Ok(0) };
+        let found = next_unfinished(self.store.reader(), (block, run), &mut fan.again, page as usize)?;
         if found.len() < page as usize {
             let missing = page as usize - found.len();
             let message = format!("{missing} of its items are counted and cannot be found");
-            return entry.live.get(&def).map_or(Ok(0), |live| self.end_parent(live.step, message).map(|()| 0));
+            self.end_parent(id, message)?;
+            return Ok(0);
         }
         let numbers: Vec<u32> = found.iter().map(|(item, _)| *item).collect();
         let made = self.make_items(turn, entry, def, (block, &numbers), now)?;
         for ((_, old), new) in found.iter().zip(&made) {
             self.supersede(*old, *new)?;
         }
-        if let Some(fan) = entry.live.get_mut(&def).and_then(|live| live.fan.as_mut()) {
-            fan.again = Again::Behind(numbers.last().copied().or(behind));
-        }
         Ok(made.len() as u32)
     }
 
-    /// The item behind which it goes on; none while what it goes on from is not on disk.
-    fn read_again(
-        &mut self,
-        entry: &mut Entry,
-        (def, run): (u32, u32),
-        block: BlockId,
-    ) -> Result<Option<Option<u32>>> {
+    /// Where it goes on is known; not while what it goes on from is not on disk.
+    fn read_again(&mut self, entry: &mut Entry, (def, run): (u32, u32), block: BlockId) -> Result<bool> {
         let (durable, plan) = (self.durable, entry.plan.clone());
-        let Some(live) = entry.live.get_mut(&def) else { return Ok(None) };
-        let (id, Some(fan)) = (live.step, live.fan.as_mut()) else { return Ok(None) };
+        let Some(live) = entry.live.get_mut(&def) else { return Ok(false) };
+        let (id, Some(fan)) = (live.step, live.fan.as_mut()) else { return Ok(false) };
         match fan.again {
-            Again::Behind(item) => Ok(Some(item)),
+            Again::Behind(..) => Ok(true),
             Again::Unread(turn) if turn > durable => {
                 self.workflows.to_redo.push_back((turn, id));
-                Ok(None)
+                Ok(false)
             }
             Again::Unread(_) => {
+                let reader = self.store.reader();
                 if fan.keeps(&plan, def) {
-                    let kept = record::answers(self.store.reader(), block)?;
+                    let kept = record::answers(reader, block)?;
                     kept.into_iter().for_each(|(item, answer)| fan.keep(item, answer.into()));
                 }
-                // They are made in their order: a node that takes over goes on behind the last.
-                let behind = record::last_made(self.store.reader(), block, run)?;
-                fan.again = Again::Behind(behind);
-                Ok(Some(behind))
+                // Where another node decides about a line, it may not have been told yet that an item is made again.
+                let made = match plan.is_in_line(def) {
+                    true => items::made_in(reader, block, run)?,
+                    false => BTreeSet::new(),
+                };
+                fan.again = Again::Behind(None, made);
+                Ok(true)
             }
         }
     }
@@ -186,6 +196,24 @@ impl Node {
     }
 }
 
+/// The next items that an earlier run left without success.
+fn next_unfinished(
+    sql: &dyn Sql,
+    (block, run): (BlockId, u32),
+    again: &mut Again,
+    page: usize,
+) -> Result<Vec<(u32, StepId)>> {
+    let Again::Behind(behind, made) = again else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    while found.len() < page {
+        let more = items::unfinished(sql, block, run, *behind, page - found.len())?;
+        let Some((_, last)) = more.last() else { break };
+        *behind = Some(*last);
+        found.extend(more.into_iter().filter(|(item, _)| !made.contains(item)));
+    }
+    Ok(found)
+}
+
 fn undoes(mode: RetryMode) -> bool {
     mode == RetryMode::CompensateThenRetry
 }
@@ -193,9 +221,9 @@ fn undoes(mode: RetryMode) -> bool {
 /// What is undone is done again as a whole.
 fn as_a_whole(items: Option<RetryItems>) -> Spared {
     match items {
-        Some(RetryItems::Failed) => {
-            Err(Refused("what is undone is done again as a whole; leave out `items`, or `include_step`".into()))
-        }
+        Some(RetryItems::Failed) => Err(Refused(
+            "what is undone is done again as a whole; leave out `items`, or `include_step`".into(),
+        )),
         Some(RetryItems::All) | None => Ok(Default::default()),
     }
 }

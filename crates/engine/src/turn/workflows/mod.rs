@@ -215,7 +215,8 @@ impl Workflows {
     /// Something waited for this turn to be on disk.
     pub fn waits_for(&self, durable: u64) -> bool {
         let waits = |queue: Option<u64>| queue.is_some_and(|turn| turn <= durable);
-        waits(self.to_plan.front().map(|(turn, _)| *turn)) || waits(self.to_redo.front().map(|(turn, _)| *turn))
+        waits(self.to_plan.front().map(|(turn, _)| *turn))
+            || waits(self.to_redo.front().map(|(turn, _)| *turn))
     }
     /// When something is to be done although nothing arrives.
     pub fn next_at(&self) -> Option<Timestamp> {

@@ -28,7 +28,8 @@ impl Node {
         let until = now + limits::SESSION_LEASE;
         let after = entry.aftermath();
         let (planned, then_items) = (false, None);
-        after.undo = Some(Undo { scope, reason: reason.clone(), until, planned, then_retry_from, then_items });
+        after.undo =
+            Some(Undo { scope, reason: reason.clone(), until, planned, then_retry_from, then_items });
         (after.compensation_started_at, after.auto_retry_at) = (Some(now), None);
         self.move_workflow(entry, WorkflowState::Compensating, Some(reason), now)?;
         self.plan_if_still(entry);

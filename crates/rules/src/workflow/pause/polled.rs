@@ -11,7 +11,8 @@ pub(super) fn faults(step: &StepDef, pause: &PauseDef, wrong: &mut impl FnMut(&s
         let problem = "what a step chose cannot wait for a poll";
         wrong(".poll", problem.into(), "put a step with this pause before the one that chooses");
     }
-    let both = "write one of them; where both are waited for, let two steps with a pause each meet in a third";
+    let both =
+        "write one of them; where both are waited for, let two steps with a pause each meet in a third";
     if pause.trigger.is_some() {
         wrong(".trigger", "a poll ends it, so it cannot wait for a trigger too".into(), both);
     }
@@ -43,7 +44,8 @@ mod tests {
         let text = json!({"workflow": "w", "version": "1.0.0", "steps": steps});
         let pinned = Pinned { key: "w".into(), version: "1.0.0".into(), hash: "h".into() };
         let read = serde_json::from_value(text).expect("a definition");
-        let told = |faults: Vec<model::Fault>| faults.into_iter().map(|f| format!("{}: {}", f.field, f.problem));
+        let told =
+            |faults: Vec<model::Fault>| faults.into_iter().map(|f| format!("{}: {}", f.field, f.problem));
         Plan::compile(read, Arc::new(pinned)).map_err(|faults| told(faults).collect::<Vec<_>>().join("; "))
     }
 
@@ -55,7 +57,8 @@ mod tests {
 
     #[test]
     fn those_behind_the_step_follow_its_poll() {
-        let plan = plan(json!([asks(json!({"timeout": 1000})), {"key": "b"}, {"key": "c", "after": ["a"]}])).unwrap();
+        let plan = plan(json!([asks(json!({"timeout": 1000})), {"key": "b"}, {"key": "c", "after": ["a"]}]))
+            .unwrap();
         let poll = plan.find("a:poll").unwrap();
         assert_eq!((poll, plan.polls_behind(poll), plan.polls_behind(1)), (3, Some(0), None));
         assert_eq!(plan.graph.nodes[0].after, [3]);
