@@ -20,6 +20,11 @@ grep -q '"reason":"poll_aborted"' refused.json
 grep -q '"output":{"reminded":9}' open.json
 grep -q '"reason":"poll_timed_out"' open.json
 
+"$stepfast" run "$here/bill.yaml" --json --input '{"order": 7, "status": "paid"}' > bill.json
+grep -q '"payment":"paid"' bill.json
+"$stepfast" run "$here/bill.yaml" --json --input '{"order": 8, "status": "open"}' > late.json
+grep -q '"payment":"unknown"' late.json
+
 "$stepfast" graph "$here/payment.yaml" > graph.txt
 grep -q 'poll echo every 100ms' graph.txt
 echo "every payment came to its end"

@@ -57,6 +57,11 @@ fn assemble(mut written: Map<String, Value>) -> Value {
         compensation.extend(run.remove("when").map(|when| ("when".to_string(), when)));
         compensation.insert("run".into(), Value::Object(run));
     }
+    if let Some(Value::Object(pause)) = written.get_mut("pause_after")
+        && let Some(Value::Object(poll)) = pause.get_mut("poll")
+    {
+        *poll = polled(std::mem::take(poll), Map::new());
+    }
     let work = match (wait, branch) {
         (Some(length @ Value::Number(_)), _) => json!({ "wait": { "for": length } }),
         (Some(until), _) => json!({ "wait": until }),
@@ -98,6 +103,16 @@ fn flatten(mut step: Map<String, Value>) -> Value {
         && let Some(Value::Object(mut run)) = compensation.remove("run")
     {
         compensation.append(&mut run);
+    }
+    if let Some(Value::Object(pause)) = step.get_mut("pause_after")
+        && let Some(Value::Object(poll)) = pause.get_mut("poll")
+        && let Some(Value::Object(mut run)) = poll.remove("run")
+    {
+        poll.extend(RUN.iter().filter_map(|key| Some((key.to_string(), run.remove(*key)?))));
+        // What happens when its time is over is said beside it.
+        if poll.get("on_timeout").is_some_and(|word| word == "fail") {
+            poll.remove("on_timeout");
+        }
     }
     let Some(Value::Object(work)) = step.remove("work") else { return Value::Object(step) };
     for (kind, mut what) in work {

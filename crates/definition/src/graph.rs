@@ -92,9 +92,10 @@ fn words(step: &StepDef, over: &Over) -> Option<Vec<String>> {
 
 /// What those behind a step wait for.
 fn awaited(pause: &PauseDef) -> String {
-    match (&pause.trigger, pause.resume_after) {
-        (Some(trigger), _) => format!("awaits {trigger}"),
-        (None, after) => format!("waits {}", show(after.unwrap_or_default())),
+    match (&pause.trigger, &pause.poll, pause.resume_after) {
+        (Some(trigger), _, _) => format!("awaits {trigger}"),
+        (None, Some(poll), _) => format!("polls {}", poll.run.action),
+        (None, None, after) => format!("waits {}", show(after.unwrap_or_default())),
     }
 }
 
@@ -168,11 +169,12 @@ steps:
         let text = "workflow: a\nversion: 1.0.0\nsteps:\n\
              - {key: a, action: x, pause_after: {trigger: boss}}\n\
              - {key: b, action: x, pause_after: {resume_after: 14d}}\n\
-             - {key: c, action: x}\n";
+             - {key: c, action: x, pause_after: {poll: {action: pay.status}, resume_when: payload.paid}}\n\
+             - {key: d, action: x}\n";
         let read = crate::read(text.as_bytes(), "a.yaml").unwrap_or_else(|faults| panic!("{}", faults[0]));
         let picture = Picture::of(&read.definition).unwrap();
         let labels: Vec<&str> = picture.lines.iter().filter_map(|line| line.label.as_deref()).collect();
-        assert_eq!(labels, ["awaits boss", "waits 14d"]);
+        assert_eq!(labels, ["awaits boss", "waits 14d", "polls pay.status"]);
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl WorkflowVerb {
         [
             WorkflowVerb::Pause,
             WorkflowVerb::Resume,
-            resolve(Decision::Retry),
+            resolve(Decision::RETRY),
             resolve(Decision::Compensate { scope: CompensationScope::Full }),
             resolve(Decision::RetryCompensation),
             resolve(Decision::SkipCompensation { all: false }),

@@ -54,7 +54,7 @@ pub use pool::{Pool, PoolUse, Rate};
 pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Poll, Progress, Report};
 pub use resolution::{
     Aftermath, CompensationRun, CompensationScope, CompensationState, Decision, ResolutionDecision,
-    RetryMode, RetrySource, Undo,
+    RetryItems, RetryMode, RetrySource, Undo,
 };
 pub use sealed::{HIDDEN, SEALED, Sealed, hide_sealed, replace_sealed};
 pub use session::{Session, SessionOffer};

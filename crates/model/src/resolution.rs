@@ -41,6 +41,9 @@ pub struct Undo {
     /// The step from which it is done again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then_retry_from: Option<String>,
+    /// Which items of fan-outs are then done again, against what the definition says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then_items: Option<RetryItems>,
 }
 
 /// Which of the steps that were done are undone.
@@ -61,7 +64,11 @@ pub enum CompensationScope {
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
     /// What failed is done again.
-    Retry,
+    Retry {
+        /// Of fan-outs, against what `retry.scope` says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        items: Option<RetryItems>,
+    },
     RetryFromStep {
         step: String,
         #[serde(default)]
@@ -72,6 +79,9 @@ pub enum Decision {
         /// Although it succeeded.
         #[serde(default)]
         force: bool,
+        /// Of fan-outs, against what `retry.scope` says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        items: Option<RetryItems>,
     },
     Compensate {
         #[serde(default)]
@@ -92,9 +102,11 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// What failed is done again, as its definition says.
+    pub const RETRY: Decision = Decision::Retry { items: None };
     pub fn word(&self) -> &'static str {
         match self {
-            Decision::Retry => "retry",
+            Decision::Retry { .. } => "retry",
             Decision::RetryFromStep { .. } => "retry_from_step",
             Decision::Compensate { .. } => "compensate",
             Decision::Cancel { .. } => "cancel",
@@ -112,6 +124,15 @@ pub enum RetryMode {
     RetryOnly,
     CompensateThenRetry,
 }
+
+words!(
+    /// Which items of a fan-out are done again.
+    RetryItems, "choice of items" {
+        /// Those that did not succeed; the others keep what they answered.
+        Failed = "failed",
+        All = "all",
+    }
+);
 
 words!(
     /// Why a step of a definition is done once more.

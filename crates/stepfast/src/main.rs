@@ -1,6 +1,7 @@
 //! The `stepfast` command.
 
 mod bench;
+mod bulk;
 mod cli;
 mod cmd;
 mod config;

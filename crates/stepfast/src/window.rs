@@ -47,12 +47,14 @@ impl Window {
     }
 
     pub async fn workflows(&self, filter: &WorkflowFilter) -> Result<Vec<WorkflowView>> {
+        Ok(self.workflow_page(filter).await?.workflows)
+    }
+
+    /// A page of workflows, newest first, and where the next begins.
+    pub async fn workflow_page(&self, filter: &WorkflowFilter) -> Result<WorkflowPage> {
         match self {
-            Window::Database(browse) => Ok(answers::workflows(browse, filter)?.workflows),
-            Window::Server { .. } => {
-                let page: WorkflowPage = self.ask(&["v1", "workflows"], &query(filter)).await?;
-                Ok(page.workflows)
-            }
+            Window::Database(browse) => Ok(answers::workflows(browse, filter)?),
+            Window::Server { .. } => self.ask(&["v1", "workflows"], &query(filter)).await,
         }
     }
 

@@ -78,6 +78,7 @@ impl BlockWrite {
                 b.sweep,
                 b.to_come,
                 b.held,
+                b.owner,
             )
         };
         let only_counts = before.is_some_and(|b| {

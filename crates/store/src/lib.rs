@@ -11,6 +11,7 @@ mod error;
 pub mod executions;
 mod explain;
 pub mod flows;
+pub mod items;
 pub mod keys;
 mod leases;
 mod look;
@@ -31,6 +32,8 @@ pub mod sqlite;
 mod statements;
 pub mod subscriptions;
 pub mod traces;
+#[cfg(test)]
+mod turn_reads;
 pub mod workflows;
 mod writes;
 

@@ -431,6 +431,7 @@ fn whole_block(b: &Block, expected: u64) -> Values<'_> {
         is_open(b),
         b.to_come,
         b.held,
+        b.owner.as_ref().map(|o| o.bytes()),
         b.id.bytes(),
         expected,
     ]

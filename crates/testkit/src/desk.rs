@@ -15,7 +15,7 @@ pub fn undo_then_from(step: &str) -> Decision {
 }
 
 fn retry_from(step: &str, mode: RetryMode) -> Decision {
-    Decision::RetryFromStep { step: step.into(), mode, include_step: false, force: false }
+    Decision::RetryFromStep { step: step.into(), mode, include_step: false, force: false, items: None }
 }
 
 pub fn undo_all() -> Decision {

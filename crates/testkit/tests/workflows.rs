@@ -12,12 +12,16 @@ mod fan_out;
 mod first_turn;
 #[path = "workflows/holds.rs"]
 mod holds;
+#[path = "workflows/items_again.rs"]
+mod items_again;
 #[path = "workflows/keys.rs"]
 mod keys;
 #[path = "workflows/linear.rs"]
 mod linear;
 #[path = "workflows/nested.rs"]
 mod nested;
+#[path = "workflows/pause_polls.rs"]
+mod pause_polls;
 #[path = "workflows/pause_times.rs"]
 mod pause_times;
 #[path = "workflows/pauses.rs"]

@@ -272,6 +272,9 @@ pub struct ResolveBody {
     pub include_step: bool,
     /// Retry from a step although the workflow succeeded.
     pub force: bool,
+    /// Of `retry` and `retry_from_step`: which items of a fan-out are done again, `failed` or `all`, against what its `retry.scope` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<String>,
     /// Of `compensate`: only these steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,

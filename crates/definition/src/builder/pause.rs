@@ -1,5 +1,6 @@
-//! Pauses in Rust: those behind a step wait for a trigger or for a date.
+//! Pauses in Rust: those behind a step wait for a trigger, for a date, or for what an action answers.
 
+use super::Poll;
 use model::definition::{Notify, PauseDef, PauseTimeout, Shape, Signed, TriggerAuth};
 use serde_json::Value;
 use std::time::Duration;
@@ -18,6 +19,18 @@ impl Pause {
     /// For so long.
     pub fn resume_after(length: Duration) -> Pause {
         Pause { made: PauseDef { resume_after: Some(length), ..PauseDef::default() } }
+    }
+    /// Until `resume_when` holds for what an action answers that is asked again and again.
+    ///
+    /// ```
+    /// use stepfast_definition::builder::{Definition, Pause, Poll, Step};
+    ///
+    /// let paid = Pause::until_polled(Poll::of("payments.status")).resume_when("payload.paid");
+    /// let order = Definition::of("order", "1.0.0").step(Step::action("bill", "bills.send").pause_after(paid));
+    /// assert!(order.build().is_ok());
+    /// ```
+    pub fn until_polled(poll: Poll) -> Pause {
+        Pause { made: PauseDef { poll: Some(Box::new(poll.made)), ..PauseDef::default() } }
     }
     pub fn timeout(mut self, length: Duration, then: PauseTimeout) -> Self {
         (self.made.timeout, self.made.on_timeout) = (Some(length), then);

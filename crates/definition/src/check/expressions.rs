@@ -86,6 +86,13 @@ impl Checker {
                 self.findings.push(Finding::new(field, "this never holds, so it waits for ever", fix));
             }
         }
+        if let Some(poll) = step.pause_after.as_ref().and_then(|pause| pause.poll.as_ref()) {
+            let at = format!("{at}.pause_after.poll");
+            self.whole_template(format!("{at}.arguments"), poll.run.arguments.as_ref(), Moment::End);
+            if let Some(abort) = &poll.abort_when {
+                self.program(format!("{at}.abort_when"), &abort.0, Moment::Sent);
+            }
+        }
         if let Some(compensation) = &step.compensation {
             let at = format!("{at}.compensation");
             if let Some(group) = &compensation.run.message_group {

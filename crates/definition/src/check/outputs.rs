@@ -15,8 +15,8 @@ use std::collections::HashMap;
 struct Checker<'d> {
     definition: &'d Definition,
     keys: HashMap<&'d str, u32>,
-    /// What is sent to these is an output too, of the step behind which it is waited for.
-    triggers: HashMap<&'d str, u32>,
+    /// What is sent to a trigger, or answered to the poll of a pause, is an output too, of the step behind which it is waited for.
+    sent: HashMap<String, u32>,
     /// Nothing can be said about the order of steps that have none.
     order: Option<(&'d Graph, Reach<'d>)>,
 }
@@ -37,10 +37,9 @@ pub(super) fn check<'d>(definition: &'d Definition, graph: Option<&'d Graph>, re
         }
         order => order.and_then(Result::ok),
     };
-    let trigger =
-        |(n, step): (usize, &'d StepDef)| Some((step.pause_after.as_ref()?.trigger.as_deref()?, n as u32));
-    let triggers = definition.steps.iter().enumerate().filter_map(trigger).collect();
-    let mut checker = Checker { definition, keys, triggers, order };
+    let name = |(n, step): (usize, &StepDef)| Some((step.resumed_with()?, n as u32));
+    let sent = definition.steps.iter().enumerate().filter_map(name).collect();
+    let mut checker = Checker { definition, keys, sent, order };
     for read in read {
         let Some(step) = read.step else { continue };
         for key in &read.references.outputs {
@@ -112,9 +111,9 @@ impl Checker<'_> {
 
     /// The step whose answer is read, if it has ended by then and answers at all.
     fn ended(&self, step: u32, key: &str) -> Result<u32, (String, String)> {
-        let sent_to = self.triggers.get(key).copied();
+        let sent_to = self.sent.get(key).copied();
         let Some(from) = self.keys.get(key).copied().or(sent_to) else {
-            let known = self.keys.keys().chain(self.triggers.keys()).copied();
+            let known = self.keys.keys().copied().chain(self.sent.keys().map(String::as_str));
             let meant = nearest(key, known.filter(|known| *known != key));
             let fix = meant.map_or("name a step of this definition".into(), |key| format!("write `{key}`"));
             return Err((format!("there is no step `{key}`"), fix));

@@ -4,8 +4,9 @@ use super::Finding;
 use super::relations::beyond_the_whole;
 use crate::duration::show;
 use model::DispatchMode;
-use model::definition::{Definition, PollDef, PollTimeout, StepDef};
-use model::limits::{POLL_DURATION_DEFAULT, POLL_INTERVAL_DEFAULT};
+use model::definition::{Definition, PauseDef, PollDef, PollTimeout, StepDef};
+use model::limits::{PAUSE_TIMEOUT_DEFAULT, POLL_DURATION_DEFAULT, POLL_INTERVAL_DEFAULT};
+use std::time::Duration;
 
 pub(super) fn check(
     definition: &Definition,
@@ -15,7 +16,8 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) {
     let field = |name: &str| format!("{at}.poll.{name}");
-    check_waits(poll, &field, findings);
+    let whole = poll.max_duration.unwrap_or(POLL_DURATION_DEFAULT);
+    check_waits(poll, (whole, "max_duration"), &field, findings);
     beyond_the_whole(definition, poll.max_duration, &field("max_duration"), findings);
     check_timeout(poll, &field, findings);
     if poll.run.timeout.step.is_some() {
@@ -34,7 +36,18 @@ pub(super) fn check(
         .extend(unsuitable(step, poll).map(|(problem, fix)| Finding::new(field("default"), problem, fix)));
 }
 
-fn check_waits(poll: &PollDef, field: &dyn Fn(&str) -> String, findings: &mut Vec<Finding>) {
+/// A pause that polls: how long it may take is said beside the poll.
+pub(super) fn check_behind(pause: &PauseDef, poll: &PollDef, at: &str, findings: &mut Vec<Finding>) {
+    let whole = pause.timeout.unwrap_or(PAUSE_TIMEOUT_DEFAULT);
+    check_waits(poll, (whole, "timeout"), &|name: &str| format!("{at}.pause_after.poll.{name}"), findings);
+}
+
+fn check_waits(
+    poll: &PollDef,
+    (whole, said): (Duration, &str),
+    field: &dyn Fn(&str) -> String,
+    findings: &mut Vec<Finding>,
+) {
     let interval = poll.interval.unwrap_or(POLL_INTERVAL_DEFAULT);
     if let Some(most) = poll.max_interval.filter(|most| *most < interval) {
         let problem = format!("the longest wait is {}, and the first is {}", show(most), show(interval));
@@ -45,11 +58,10 @@ fn check_waits(poll: &PollDef, field: &dyn Fn(&str) -> String, findings: &mut Ve
         let problem = "the wait does not grow, so it has no longest";
         findings.push(Finding::new(field("max_interval"), problem, "write a `backoff`, or remove it"));
     }
-    let whole = poll.max_duration.unwrap_or(POLL_DURATION_DEFAULT);
     if interval > whole {
         let problem =
             format!("the wait is {}, and all polls together may take {}", show(interval), show(whole));
-        let fix = format!("write at most {}, or a longer `max_duration`", show(whole));
+        let fix = format!("write at most {}, or a longer `{said}`", show(whole));
         findings.push(Finding::new(field("interval"), problem, fix));
     }
     let waits = poll.interval.is_some() || poll.backoff.is_some();

@@ -26,6 +26,9 @@ pub(super) fn check(definition: &Definition) -> Vec<Finding> {
             let field = |option| format!("{at}.pause_after.{option}");
             beyond_the_whole(definition, pause.resume_after, &field("resume_after"), &mut findings);
             beyond_the_whole(definition, pause.timeout, &field("timeout"), &mut findings);
+            if let Some(poll) = &pause.poll {
+                polls::check_behind(pause, poll, &at, &mut findings);
+            }
         }
         if let Some(compensation) = &step.compensation {
             // It is done when the time of the whole is over.

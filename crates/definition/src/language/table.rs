@@ -13,7 +13,7 @@ const PAUSE: Form = Form::Duration { min: Duration::ZERO, max: WAIT_MAX };
 /// What must take some time.
 pub(super) const SPAN: Form = Form::Duration { min: Duration::from_millis(1), max: WAIT_MAX };
 /// Between two polls.
-const INTERVAL: Form = Form::Duration { min: POLL_INTERVAL_MIN, max: WAIT_MAX };
+pub(super) const INTERVAL: Form = Form::Duration { min: POLL_INTERVAL_MIN, max: WAIT_MAX };
 /// What a worker runs, once or again and again.
 const RUN: &[&str] = &["action", "poll"];
 const STEP_KEYS: Form = Form::List { of: &Form::StepKey, min: 0, max: NAMES_MAX };

@@ -189,6 +189,13 @@ fn the_builder_makes_every_kind_of_pause() {
         .auth(TriggerAuth::Token)
         .timeout(day, PauseTimeout::AutoApprove)
         .default(json!({"yes": false}));
+    let polled = Poll::of("payments.status")
+        .arguments(json!({"bill": "${outputs.bill.id}"}))
+        .interval(Duration::from_secs(60))
+        .max_attempts(100);
+    let paid = Pause::until_polled(polled)
+        .resume_when("payload.status == 'paid'")
+        .timeout(2 * day, PauseTimeout::Fail);
     let built = Definition::of("approval", "1.0.0")
         .step(Step::action("submit", "approvals.submit").pause_after(asks))
         .step(
@@ -199,6 +206,8 @@ fn the_builder_makes_every_kind_of_pause() {
         )
         .step(Step::action("ask", "mail.send").pause_after(answer))
         .step(Step::action("close", "books.close").when("outputs.answer.yes"))
+        .step(Step::action("bill", "bills.send").pause_after(paid))
+        .step(Step::action("thank", "mail.send").arguments(json!({"paid": "${outputs['bill:poll'].at}"})))
         .build()
         .unwrap();
     assert_eq!(built, approval);

@@ -1,6 +1,7 @@
 //! A pause behind a step: what it waits for, for how long, and what then.
 
-use super::{Expression, Shape, millis};
+use super::{Definition, Expression, PollDef, PollTimeout, Shape, StepDef, Work, millis};
+use crate::limits;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
@@ -15,6 +16,9 @@ pub struct PauseDef {
     /// It goes on by itself after so long, and listens to no one.
     #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
     pub resume_after: Option<Duration>,
+    /// It asks an action again and again, and goes on when `resume_when` holds for an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll: Option<Box<PollDef>>,
     /// How long it waits before something is done about it.
     #[serde(with = "millis", skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
@@ -35,6 +39,50 @@ pub struct PauseDef {
     /// Where it is told that it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notify: Option<Notify>,
+}
+
+impl Definition {
+    /// With a step behind all others for each pause that polls, which is what polls there; and behind which step each of them stands.
+    pub fn expanded(mut self) -> (Definition, Vec<u32>) {
+        let (mut polls, mut behind) = (Vec::new(), Vec::new());
+        for (n, step) in self.steps.iter_mut().enumerate() {
+            let Some(pause) = step.pause_after.take_if(|pause| pause.poll.is_some()) else { continue };
+            polls.push(asking(step, *pause));
+            behind.push(n as u32);
+        }
+        self.steps.extend(polls);
+        (self, behind)
+    }
+}
+
+impl StepDef {
+    /// The name under which others read what ended the pause behind it.
+    pub fn resumed_with(&self) -> Option<String> {
+        let pause = self.pause_after.as_ref()?;
+        pause.trigger.clone().or_else(|| pause.poll.as_ref().map(|_| asks(&self.key)))
+    }
+}
+
+/// The key of the step that polls behind another, and of its output. No step that is written can have it.
+fn asks(step: &str) -> String {
+    format!("{step}:poll")
+}
+
+/// It polls in the queue of the step that it stands behind.
+fn asking(step: &StepDef, mut pause: PauseDef) -> StepDef {
+    let mut poll = *pause.poll.take().unwrap_or_default();
+    poll.run.queue = step.work.action().and_then(|action| action.queue.clone());
+    let poll = PollDef {
+        until: pause.resume_when.take(),
+        max_duration: Some(pause.timeout.unwrap_or(limits::PAUSE_TIMEOUT_DEFAULT)),
+        on_timeout: match pause.on_timeout {
+            PauseTimeout::AutoApprove => PollTimeout::ContinueWithDefault,
+            PauseTimeout::Fail | PauseTimeout::Remind | PauseTimeout::Extend => PollTimeout::Fail,
+        },
+        default: pause.default.take(),
+        ..poll
+    };
+    StepDef { key: asks(&step.key), work: Work::Poll(Box::new(poll)), ..StepDef::default() }
 }
 
 /// Where something is told, and the key that signs it.

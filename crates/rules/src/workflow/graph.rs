@@ -95,6 +95,19 @@ impl Graph {
         behind
     }
 
+    /// A new step between one and all that follow it.
+    pub fn insert_behind(&mut self, n: u32) -> u32 {
+        let new = self.nodes.len() as u32;
+        let after = std::mem::replace(&mut self.nodes[n as usize].after, vec![new]);
+        for next in &after {
+            let edges = self.nodes[*next as usize].before.iter_mut();
+            edges.filter(|edge| edge.from == n).for_each(|edge| edge.from = new);
+        }
+        let before = vec![Edge { from: n, over: Over::Always }];
+        self.nodes.push(Node { before, after, branch: None });
+        new
+    }
+
     /// Steps that nobody follows.
     pub fn last(&self) -> impl Iterator<Item = u32> {
         (0..self.nodes.len() as u32).filter(|n| self.nodes[*n as usize].after.is_empty())

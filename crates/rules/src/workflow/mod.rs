@@ -19,6 +19,7 @@ mod tests;
 #[cfg(test)]
 mod transitions;
 pub mod undoing;
+pub mod spare;
 
 pub use data::{Answers, Data, Text};
 pub use fan_out::{Items, gather, item};

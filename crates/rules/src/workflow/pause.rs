@@ -6,6 +6,7 @@
 //! Why      a trigger, a time-out and a date may meet in one turn. All three ask here, and what is over stays over.
 
 mod machine;
+mod polled;
 mod sound;
 
 pub use machine::{IllegalPause, matrix, next};

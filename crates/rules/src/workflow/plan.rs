@@ -44,6 +44,8 @@ pub struct Plan {
     undo: Vec<StepDef>,
     names: Vec<Name>,
     by_key: HashMap<String, u32>,
+    /// The step behind which each of the last steps polls.
+    polled: Vec<u32>,
 }
 
 struct Compiler {
@@ -174,6 +176,9 @@ fn outputs_of(definition: &Definition) -> HashMap<String, u32> {
 impl Plan {
     pub fn compile(definition: Definition, pinned: Arc<Pinned>) -> Result<Plan, Vec<Fault>> {
         let mut compiler = Compiler { faults: Vec::new(), read: Vec::new() };
+        compiler.faults.extend(super::pause::faults(&definition));
+        let order = Graph::of(&definition);
+        let (definition, polled) = definition.expanded();
         let mut steps: Vec<Compiled> =
             definition.steps.iter().enumerate().map(|(n, def)| compiler.step(n, def)).collect();
         let undo = undo_of(&definition);
@@ -183,17 +188,17 @@ impl Plan {
             .concurrency
             .as_ref()
             .and_then(|limit| compiler.program("concurrency.key".into(), &limit.key));
-        let graph = match Graph::of(&definition) {
+        let mut graph = match order {
             Ok(graph) => graph,
             Err(faults) => {
                 compiler.faults.extend(faults);
                 Graph::default()
             }
         };
-        compiler.faults.extend(super::pause::faults(&definition));
         if !compiler.faults.is_empty() {
             return Err(compiler.faults);
         }
+        polled.iter().for_each(|n| drop(graph.insert_behind(*n)));
         let names = definition.steps.iter().chain(&undo).map(|def| def.key.as_str().into()).collect();
         let by_key = outputs_of(&definition);
         let whole = compiler.read.iter().any(|read| read.whole_outputs);
@@ -209,7 +214,7 @@ impl Plan {
         for (n, def) in definition.steps.iter().enumerate() {
             read[n] |= matches!(def.work, Work::Branch(_));
         }
-        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, undo, names, by_key })
+        Ok(Plan { definition, pinned, graph, steps, input, concurrency, read, undo, names, by_key, polled })
     }
 
     /// A step as it is written, or one that undoes another.
@@ -246,6 +251,11 @@ impl Plan {
     }
     pub fn pause(&self, n: u32) -> Option<&PauseDef> {
         self.def(n).pause_after.as_deref()
+    }
+    /// The step behind which this one asks whether it may go on, if it does.
+    pub fn polls_behind(&self, n: u32) -> Option<u32> {
+        let written = self.definition.steps.len() - self.polled.len();
+        self.polled.get((n as usize).checked_sub(written)?).copied()
     }
     fn trigger_of(&self, n: u32) -> Option<&str> {
         self.pause(n)?.trigger.as_deref()

@@ -82,7 +82,8 @@ pub fn look(
     let text = answer.unwrap_or("null");
     let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
     let number = Value::from(polls);
-    let more = [("answer", &value), ("polls", &number)];
+    // Behind a step the answer stands where else something is sent.
+    let more = [("answer", &value), ("payload", &value), ("polls", &number)];
     if let Some(abort) = abort
         && holds_with(abort, data, &more).map_err(|failure| told("abort_when", failure))?
     {

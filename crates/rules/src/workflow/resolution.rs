@@ -116,8 +116,8 @@ pub fn judge(view: &View, decision: &Decision) -> Judged {
         return refuse("it was marked as resolved: nothing more is decided about it");
     }
     match decision {
-        Decision::Retry => retry(view),
-        Decision::RetryFromStep { step, mode, include_step, force } => {
+        Decision::Retry { .. } => retry(view),
+        Decision::RetryFromStep { step, mode, include_step, force, .. } => {
             let again = retry_from(view, step, *force)?;
             Ok(match (mode, include_step) {
                 (RetryMode::RetryOnly, _) => Verdict::Restart { again, source: RetrySource::RetryFromStep },
@@ -310,7 +310,7 @@ mod tests {
 
     fn from(step: &str) -> Decision {
         let (mode, include_step, force) = (RetryMode::RetryOnly, false, false);
-        Decision::RetryFromStep { step: step.into(), mode, include_step, force }
+        Decision::RetryFromStep { step: step.into(), mode, include_step, force, items: None }
     }
 
     #[test]
@@ -355,13 +355,13 @@ mod tests {
     fn a_retry_is_of_what_failed() {
         let plan = plan("", "a b c");
         let again = "step `b` is done again; its last run is kept as superseded";
-        assert_eq!(judged(&plan, W::Failed, (1, &[1], &[]), Decision::Retry), format!("running: {again}"));
+        assert_eq!(judged(&plan, W::Failed, (1, &[1], &[]), Decision::RETRY), format!("running: {again}"));
         assert_eq!(
-            judged(&plan, W::Failed, (3, &[], &[]), Decision::Retry),
+            judged(&plan, W::Failed, (3, &[], &[]), Decision::RETRY),
             "no: none of its steps failed; name the step to retry from"
         );
         assert_eq!(
-            judged(&plan, W::Running, (1, &[], &[]), Decision::Retry),
+            judged(&plan, W::Running, (1, &[], &[]), Decision::RETRY),
             "no: it is running; only what failed can be retried"
         );
     }
@@ -388,7 +388,13 @@ mod tests {
             "no: it is running; it is done again when it has failed or is paused"
         );
         let (mode, force) = (RetryMode::CompensateThenRetry, false);
-        let undo = |include_step| Decision::RetryFromStep { step: "a".into(), mode, include_step, force };
+        let undo = |include_step| Decision::RetryFromStep {
+            step: "a".into(),
+            mode,
+            include_step,
+            force,
+            items: None,
+        };
         let then = "compensating: then it is done again from step `a`";
         assert_eq!(judged(&plan, W::Failed, (1, &[1], &[]), undo(false)), then);
         assert_eq!(judged(&plan, W::Paused, (1, &[1], &[]), undo(true)), then);
@@ -440,7 +446,7 @@ mod tests {
     fn what_succeeded_is_done_again_by_force_and_what_is_resolved_by_nobody() {
         let plan = plan("", "a b");
         let (mode, include_step) = (RetryMode::RetryOnly, false);
-        let force = Decision::RetryFromStep { step: "b".into(), mode, include_step, force: true };
+        let force = Decision::RetryFromStep { step: "b".into(), mode, include_step, force: true, items: None };
         let told = judged(&plan, W::Succeeded, (2, &[], &[]), force.clone());
         assert_eq!(told, "running: step `b` is done again; its last run is kept as superseded");
         let (progress, none) = (Progress::start(&plan.graph).0, BTreeSet::new());
@@ -452,7 +458,7 @@ mod tests {
             broken: &none,
             cut: &none,
         };
-        let all = [Decision::Retry, force, Decision::Cancel { on_cancel: None }, Decision::MarkResolved];
+        let all = [Decision::RETRY, force, Decision::Cancel { on_cancel: None }, Decision::MarkResolved];
         for decision in all {
             let why = judge(&view, &decision).map_err(|refused| refused.0);
             assert_eq!(why, Err("it was marked as resolved: nothing more is decided about it".into()));

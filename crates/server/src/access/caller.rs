@@ -85,15 +85,21 @@ impl Caller {
     pub fn covers_definition(&self, definition: &Definition, known: &[Name]) -> Result<(), ApiError> {
         let Some(key) = self.key().filter(|key| !key.scope.is_empty()) else { return Ok(()) };
         let mut faults = Vec::new();
-        for (i, step) in definition.steps.iter().enumerate() {
+        let (whole, polls) = definition.clone().expanded();
+        let written = definition.steps.len();
+        for (i, step) in whole.steps.iter().enumerate() {
+            let at = match i.checked_sub(written) {
+                Some(poll) => format!("steps[{}].pause_after.poll", polls[poll]),
+                None => format!("steps[{i}]"),
+            };
             match &step.work {
                 Work::Action(_) | Work::Poll(_) => {
                     let Some(action) = step.work.action() else { continue };
                     let runs = NewStep { queue: action.queue.clone(), ..NewStep::default() };
-                    outside(key, known, &runs, format!("steps[{i}]"), &mut faults);
+                    outside(key, known, &runs, at, &mut faults);
                 }
                 Work::Workflow(sub) if faults.len() < FAULTS_MAX => faults.push(Fault {
-                    field: format!("steps[{i}].workflow"),
+                    field: format!("{at}.workflow"),
                     problem: format!(
                         "workflow `{}` may use any queue, and this key has a scope",
                         sub.workflow

@@ -53,8 +53,10 @@ pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
     let percent = super::progress::percent(browse, (&workflow, &definition), &runs)?;
     let branches = branches(&definition);
     let mut looking = Looking { browse, secrets: &secrets, now, around: None, asked: 0, polled: 0, bytes: 0 };
-    let mut steps = Vec::with_capacity(definition.steps.len());
-    for (n, def) in definition.steps.iter().enumerate() {
+    let (whole, polls) = (*definition).clone().expanded();
+    let mut steps = Vec::with_capacity(whole.steps.len());
+    for n in in_order(definition.steps.len(), &polls) {
+        let def = &whole.steps[n];
         let branch = branches.get(def.key.as_str()).map(ToString::to_string);
         let of_def = runs.get(&(n as u32)).map(Vec::as_slice).unwrap_or_default();
         steps.push(wire::WorkflowStepView { branch, ..looking.step(def, of_def)? });
@@ -78,6 +80,12 @@ fn compensation(run: &model::CompensationRun, secrets: &Secrets) -> wire::Compen
     let mut view = convert::compensation_view(run);
     view.error = view.error.map(|text| secrets.hide_text(text));
     view
+}
+
+/// The steps as they are written, and what polls behind one just after it.
+fn in_order(written: usize, polls: &[u32]) -> impl Iterator<Item = usize> {
+    let behind = move |n: usize| polls.iter().position(|before| *before as usize == n).map(|i| written + i);
+    (0..written).flat_map(move |n| [Some(n), behind(n)].into_iter().flatten())
 }
 
 /// The runs of each step of the definition, the last one last.
@@ -184,7 +192,8 @@ impl Looking<'_> {
             "workflow" => self.browse.workflow_below(row.step.id)?.map(|id| id.to_string()),
             _ => None,
         };
-        let items = block.as_ref().filter(|_| view.kind != "poll").map(convert::item_counts);
+        let items = block.as_ref().filter(|_| view.kind != "poll");
+        let items = items.map(|block| convert::item_counts(block, &row.step.arguments));
         Ok(wire::WorkflowStepView { items, below, ..view })
     }
 

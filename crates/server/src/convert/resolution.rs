@@ -2,7 +2,7 @@
 
 use super::{instant, maybe};
 use model::definition::OnCancel;
-use model::{CompensationRun, CompensationScope, Decision, Fault, ResolutionDecision, RetryMode};
+use model::{CompensationRun, CompensationScope, Decision, Fault, ResolutionDecision, RetryItems, RetryMode};
 
 pub fn resolution_view(decision: &ResolutionDecision) -> wire::ResolutionView {
     let step = match &decision.decision {
@@ -43,7 +43,7 @@ pub fn decision(body: &wire::ResolveBody) -> Result<Decision, Fault> {
         body.step.clone().ok_or_else(|| fault("step", "it is not said which one".into(), fix))
     };
     Ok(match body.decision.as_str() {
-        "retry" => Decision::Retry,
+        "retry" => Decision::Retry { items: items(body)? },
         "retry_from_step" => Decision::RetryFromStep {
             step: step()?,
             mode: match body.mode.as_deref() {
@@ -56,6 +56,7 @@ pub fn decision(body: &wire::ResolveBody) -> Result<Decision, Fault> {
             },
             include_step: body.include_step,
             force: body.force,
+            items: items(body)?,
         },
         "compensate" => Decision::Compensate {
             scope: match (&body.step, body.steps.as_slice()) {
@@ -92,12 +93,20 @@ pub fn decision(body: &wire::ResolveBody) -> Result<Decision, Fault> {
     })
 }
 
+fn items(body: &wire::ResolveBody) -> Result<Option<RetryItems>, Fault> {
+    let Some(word) = &body.items else { return Ok(None) };
+    let known = word.parse().map(Some);
+    let fix = "write failed or all".to_string();
+    known.map_err(|_| Fault { field: "items".into(), problem: format!("`{word}` is none"), fix })
+}
+
 /// A decision as it is sent.
 pub fn resolve_body(decision: &Decision) -> wire::ResolveBody {
     let mut body = wire::ResolveBody { decision: decision.word().into(), ..wire::ResolveBody::default() };
     match decision {
-        Decision::RetryFromStep { step, mode, include_step, force } => {
+        Decision::RetryFromStep { step, mode, include_step, force, items } => {
             body.step = Some(step.clone());
+            body.items = items.map(|items| items.to_string());
             let undoes = *mode == RetryMode::CompensateThenRetry;
             body.mode = undoes.then(|| "compensate_then_retry".into());
             (body.include_step, body.force) = (*include_step, *force);
@@ -116,10 +125,8 @@ pub fn resolve_body(decision: &Decision) -> wire::ResolveBody {
             body.on_cancel = Some("no_compensate".into())
         }
         Decision::SkipCompensation { all } => body.all = *all,
-        Decision::Retry
-        | Decision::Cancel { on_cancel: None }
-        | Decision::MarkResolved
-        | Decision::RetryCompensation => {}
+        Decision::Retry { items } => body.items = items.map(|items| items.to_string()),
+        Decision::Cancel { on_cancel: None } | Decision::MarkResolved | Decision::RetryCompensation => {}
     }
     body
 }

@@ -84,14 +84,25 @@ pub fn decision_view(decision: &BranchDecision) -> wire::DecisionView {
     }
 }
 
-pub fn item_counts(block: &Block) -> wire::ItemCounts {
+/// The items of a fan-out; `list` is what it was done for.
+pub fn item_counts(block: &Block, list: &str) -> wire::ItemCounts {
     let steps = &block.steps;
+    let (told, failed) = (steps.counting() + block.to_come, steps.failed_set() + steps.cancelled);
+    // One that is made again counts as failed and as one that is to come until it is.
+    let total = if block.to_come > 0 && failed > 0 { items_of(list).unwrap_or(told) } else { told };
     wire::ItemCounts {
-        total: steps.counting() + block.to_come,
+        total,
         to_come: block.to_come,
         live: steps.hot,
         completed: steps.concluded(),
-        failed: steps.failed_set() + steps.cancelled,
+        failed: failed.saturating_sub(told.saturating_sub(total)),
+    }
+}
+
+fn items_of(list: &str) -> Option<u32> {
+    match serde_json::from_str(list).ok()? {
+        serde_json::Value::Array(items) => items.len().try_into().ok(),
+        number => number.as_u64()?.try_into().ok(),
     }
 }
 
@@ -113,5 +124,28 @@ pub fn definition_fault(found: &Diagnostic) -> wire::DefinitionFault {
         message: found.message.clone(),
         fix: found.fix.clone(),
         field: (!found.field.is_empty()).then(|| found.field.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{BlockId, DispatchGroup};
+
+    #[test]
+    fn an_item_that_is_made_again_is_counted_once() {
+        let mut block = Block::new(BlockId::of(1), DispatchGroup::new("alpha"));
+        (block.steps.completed, block.steps.failed) = (7, 3);
+        let of = |block: &Block| {
+            let counts = item_counts(block, "10");
+            (counts.total, counts.to_come, counts.completed, counts.failed)
+        };
+        assert_eq!(of(&block), (10, 0, 7, 3));
+        block.to_come = 3;
+        assert_eq!(of(&block), (10, 3, 7, 0), "all three are made again");
+        (block.steps.failed, block.steps.superseded, block.steps.hot, block.to_come) = (2, 1, 1, 2);
+        assert_eq!(of(&block), (10, 2, 7, 0));
+        let list = item_counts(&block, "[1,2,3,4,5,6,7,8,9,0]");
+        assert_eq!(list.total, 10);
     }
 }

@@ -72,9 +72,9 @@ fn possible(workflow: &WorkflowView) -> Vec<WorkflowVerb> {
         WorkflowVerb::Pause => state == WorkflowState::Running || is_awaiting(workflow),
         WorkflowVerb::Resume => state == WorkflowState::Paused,
         WorkflowVerb::Cancel => fails || !state.is_over() && !undoes,
-        WorkflowVerb::Resolve(Decision::Retry | Decision::Compensate { .. } | Decision::MarkResolved) => {
-            fails
-        }
+        WorkflowVerb::Resolve(
+            Decision::Retry { .. } | Decision::Compensate { .. } | Decision::MarkResolved,
+        ) => fails,
         WorkflowVerb::Resolve(Decision::RetryCompensation | Decision::SkipCompensation { .. }) => stuck,
         WorkflowVerb::Resolve(Decision::RetryFromStep { .. } | Decision::Cancel { .. }) => false,
     };
@@ -187,7 +187,7 @@ fn pauses(shown: &WorkflowShow) -> Markup {
 
 fn about_decision(decision: &Decision) -> (&'static str, &'static str, bool) {
     match decision {
-        Decision::Retry => ("Retry", "Do again what failed; what succeeded stays as it is.", false),
+        Decision::Retry { .. } => ("Retry", "Do again what failed; what succeeded stays as it is.", false),
         Decision::Compensate { .. } => {
             ("Compensate", "Undo what was done, the last first, and end it.", true)
         }

@@ -12,6 +12,7 @@ mod executions;
 mod flows;
 mod guard;
 mod health;
+mod items_again;
 mod keys;
 mod list;
 mod message_groups;

@@ -1,19 +1,16 @@
 //! What this machine can do at most: the same operations, batched, without an engine.
 
+use super::bare::{Bare, tallies};
 use super::figures::{Figures, rate};
 use super::rig::Rig;
-use anyhow::{Context, Result};
-use engine::{Ids, Stopwatch};
-use model::{DEFAULT_GROUPS, DispatchGroup, NewStep, SessionId, State, Step, StepId, Timestamp};
-use rules::creation::{Ground, plan};
+use anyhow::Result;
+use engine::Stopwatch;
+use model::{DispatchGroup, State, Step, StepId};
 use rusqlite::{Connection, params};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, mpsc};
-use store::sqlite::Holder;
-use store::{
-    Batch, ClaimLog, Clock, Database, Lease, NodeRow, RowKnown, StepWrite, Store, SystemClock, TallyKey,
-};
+use std::sync::mpsc;
+use store::{Batch, ClaimLog, Database, RowKnown, StepWrite};
 
 /// Steps of one commit, as many as a turn takes at its best.
 const BATCH: usize = 500;
@@ -38,107 +35,51 @@ pub fn run(rig: &Rig, n: usize) -> Result<Figures> {
 
 /// Our own table and indexes, through the store's own statements: insert, then claim by log and complete in one write.
 fn own_table(database: &Database, n: usize) -> Result<(f64, f64)> {
-    let clock = Arc::new(SystemClock::default());
-    let mut store = database.open(Some(clock.clone()), Holder::default())?;
-    let ids = Ids::default();
-    let now = clock.now();
-    let groups: Vec<DispatchGroup> = DEFAULT_GROUPS.iter().map(|g| DispatchGroup::new(g)).collect();
-    let node = NodeRow {
-        id: ids.node(now),
-        host: "limit".into(),
-        pid: 0,
-        url: None,
-        version: String::new(),
-        machine: String::new(),
-        limited_to: Vec::new(),
-        standby: false,
-        started_at: now,
-        seen_at: now,
-        ended_at: None,
-    };
-    let lease = store.lease(&node, &groups)?;
-    let mut made: HashMap<DispatchGroup, Vec<Step>> = HashMap::new();
+    let mut bare = Bare::open(database)?;
     let watch = Stopwatch::start();
     for _ in 0..n / BATCH {
-        let steps = rows(&ids, &groups, clock.now())?;
-        let mut batch = Batch::new(lease.clone(), clock.now());
+        let steps = bare.rows(BATCH)?;
+        let mut batch = bare.batch();
         batch.tallies = tallies(&steps, 1);
         batch.steps = steps
-            .iter()
-            .map(|s| StepWrite {
-                step: s.clone(),
+            .into_iter()
+            .map(|step| StepWrite {
+                step,
                 expected: None,
                 detail: Default::default(),
                 row: RowKnown::Nothing,
             })
             .collect();
-        commit(&mut *store, batch)?;
-        steps.into_iter().for_each(|s| made.entry(s.dispatch_group.clone()).or_default().push(s));
+        bare.commit(batch)?;
     }
     let insert = rate(n, watch.elapsed());
     let watch = Stopwatch::start();
-    drain(&mut *store, &lease, &groups, &*clock, n, ids.session(now))?;
+    drain(&mut bare, n)?;
     Ok((insert, rate(n, watch.elapsed())))
 }
 
-fn rows(ids: &Ids, groups: &[DispatchGroup], now: Timestamp) -> Result<Vec<Step>> {
-    let new: Vec<NewStep> = (0..BATCH).map(|_| NewStep::of("noop")).collect();
-    let queues = [model::Name::from("default")];
-    let mut at = 0;
-    let mut next_group = || {
-        at += 1;
-        groups[at % groups.len()].clone()
-    };
-    let mut new_id = || ids.row(now);
-    let mut ground = Ground {
-        now,
-        dispatch_groups: groups,
-        queues: &queues,
-        pools: &Default::default(),
-        blocks: HashMap::new(),
-        parents: HashMap::new(),
-        new_id: &mut new_id,
-        next_group: &mut next_group,
-    };
-    let plan = plan(&new, &mut ground).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-    Ok(plan.steps.into_iter().map(|(step, _)| step).collect())
-}
-
-fn tallies(steps: &[Step], delta: i64) -> Vec<(TallyKey, i64)> {
-    let mut sums: HashMap<TallyKey, i64> = HashMap::new();
-    for step in steps {
-        *sums.entry(TallyKey::of(step)).or_default() += delta;
-    }
-    sums.into_iter().collect()
-}
-
-fn drain(
-    store: &mut dyn Store,
-    lease: &Lease,
-    groups: &[DispatchGroup],
-    clock: &dyn Clock,
-    n: usize,
-    session: SessionId,
-) -> Result<()> {
+fn drain(bare: &mut Bare, n: usize) -> Result<()> {
+    let session = bare.ids.session(bare.now());
+    let groups = bare.groups.clone();
     let mut after: HashMap<&DispatchGroup, StepId> = HashMap::new();
     let (mut held, mut done, mut claim) = (Vec::<Step>::new(), 0, 0);
     while done < n {
-        let now = clock.now();
+        let now = bare.now();
         let mut page = Vec::with_capacity(BATCH);
-        for group in groups {
+        for group in &groups {
             let sort = store::Sort {
                 dispatch_group: group.clone(),
                 queue: "default".into(),
                 priority: model::Priority::Normal,
                 pool: None,
             };
-            let some = store.ready(&sort, after.get(group).copied(), BATCH / groups.len())?;
+            let some = bare.store.ready(&sort, after.get(group).copied(), BATCH / groups.len())?;
             if let Some(last) = some.last() {
                 after.insert(group, last.id);
             }
             page.extend(some);
         }
-        let mut batch = Batch::new(lease.clone(), now);
+        let mut batch = Batch::new(bare.lease.clone(), now);
         batch.tallies = tallies(&held, -1);
         for step in &mut held {
             step.state = State::Completed;
@@ -176,20 +117,9 @@ fn drain(
             });
         }
         held = page;
-        commit(store, batch)?;
+        bare.commit(batch)?;
     }
     Ok(())
-}
-
-fn commit(store: &mut dyn Store, batch: Batch) -> Result<()> {
-    let (done, wait) = mpsc::channel();
-    store.commit(
-        batch,
-        Box::new(move |outcome| {
-            let _ = done.send(outcome);
-        }),
-    );
-    Ok(wait.recv().context("the writer answers")??)
 }
 
 fn open_lean(path: &Path) -> Result<Connection> {

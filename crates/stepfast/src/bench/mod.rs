@@ -1,6 +1,8 @@
 //! `stepfast bench`: the engine's own figures, through the public runner, on durable settings.
 
+mod bare;
 mod brokers;
+mod compensation;
 mod drain;
 mod enqueue;
 mod fan_out;
@@ -12,9 +14,12 @@ mod latency;
 mod limit;
 mod publish;
 mod remote;
+mod resolve;
 mod rig;
 mod snapshot;
+mod timers;
 mod tree;
+mod waiting;
 mod workflow;
 
 pub use figures::Figures;
@@ -23,6 +28,7 @@ pub use rig::Rig;
 use anyhow::Result;
 use clap::ValueEnum;
 use store::{Database, Listen};
+use waiting::Waits;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Workload {
@@ -52,6 +58,14 @@ pub enum Workload {
     Snapshot,
     /// What this machine can do at most, without an engine.
     Limit,
+    /// How late what is due within one second begins: n steps, and n workflows that wait.
+    Timers,
+    /// Drain beside a million polls and pauses that wait, or beside paused workflows.
+    Waiting,
+    /// One workflow of n steps in a row, done and undone.
+    Compensation,
+    /// Live steps while n failed workflows are decided about in bulk.
+    Resolve,
 }
 
 pub struct BenchArgs {
@@ -66,6 +80,9 @@ pub struct BenchArgs {
     pub listen: Listen,
     /// `embedded`, `activemq`, `sqs`, or the address of a queue.
     pub transport: String,
+    /// Polls and pauses that wait; or, in place of them, paused workflows.
+    pub waiting: usize,
+    pub paused_workflows: Option<usize>,
 }
 
 pub async fn run(args: BenchArgs) -> Result<Figures> {
@@ -84,6 +101,15 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::FanOut => fan_out::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Growth => growth::run(&rig, args.n.unwrap_or(100_000), args.closed).await,
         Workload::Snapshot => snapshot::run(&rig, args.n.unwrap_or(100_000), args.minutes).await,
+        Workload::Timers => {
+            timers::run(&rig, args.n.unwrap_or(if store == "sqlite" { 10_000 } else { 2_000 })).await
+        }
+        Workload::Waiting => {
+            let waits = args.paused_workflows.map_or(Waits::PollsAndPauses(args.waiting), Waits::Paused);
+            waiting::run(&rig, args.n.unwrap_or(100_000), waits).await
+        }
+        Workload::Compensation => compensation::run(&rig, args.n.unwrap_or(1_000)).await,
+        Workload::Resolve => resolve::run(&rig, args.n.unwrap_or(10_000)).await,
         Workload::Limit => {
             let n = args.n.unwrap_or(100_000);
             tokio::task::spawn_blocking(move || limit::run(&rig, n)).await?

@@ -84,13 +84,19 @@ pub async fn store(local: &Local, definition: Definition) -> Result<()> {
 }
 
 async fn start(local: &Local, n: usize) -> Result<()> {
+    start_each(local, (0..n).map(|_| Ok(StartWorkflow::of("row")))).await
+}
+
+/// Start all of these, many calls on their way at once.
+pub async fn start_each(local: &Local, starts: impl Iterator<Item = Result<StartWorkflow>>) -> Result<()> {
     let mut calls = tokio::task::JoinSet::new();
-    for _ in 0..n {
+    for start in starts {
+        let start = start?;
         if calls.len() >= CALLS {
             calls.join_next().await.context("a call is on its way")???;
         }
         let engine = local.engine.clone();
-        calls.spawn(async move { engine.start_workflow(StartWorkflow::of("row")).await });
+        calls.spawn(async move { engine.start_workflow(start).await });
     }
     while let Some(done) = calls.join_next().await {
         done??;

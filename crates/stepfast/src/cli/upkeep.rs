@@ -81,4 +81,10 @@ pub struct Bench {
     /// How long `snapshot` goes on
     #[arg(long, default_value_t = 10)]
     pub minutes: u64,
+    /// Polls and pauses that wait beside the live work of `waiting`
+    #[arg(long, default_value_t = 1_000_000)]
+    pub waiting: usize,
+    /// Paused workflows beside the live work of `waiting`, in place of polls and pauses
+    #[arg(long, conflicts_with = "waiting")]
+    pub paused_workflows: Option<usize>,
 }

@@ -243,6 +243,9 @@ pub struct Resolve {
     /// Retry from a step although the workflow succeeded
     #[arg(long)]
     pub force: bool,
+    /// Of retry and retry_from_step: which items of a fan-out are done again, failed or all
+    #[arg(long, value_name = "WORD")]
+    pub items: Option<String>,
     /// Of compensate: only these steps
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub steps: Vec<String>,
@@ -277,6 +280,9 @@ pub struct RetryFrom {
     /// Although the workflow succeeded
     #[arg(long)]
     pub force: bool,
+    /// Of a fan-out: which items are done again, failed or all
+    #[arg(long, value_name = "WORD")]
+    pub items: Option<model::RetryItems>,
     #[command(flatten)]
     pub steer: Steer,
 }

@@ -22,6 +22,7 @@ mod polls;
 mod pools;
 mod progress;
 mod resolve;
+mod resolve_many;
 mod retention;
 mod router;
 mod run;
@@ -56,6 +57,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
             closed: args.closed,
             nodes: args.nodes,
             minutes: args.minutes,
+            waiting: args.waiting,
+            paused_workflows: args.paused_workflows,
             transport: args.transport,
             listen: if args.no_wake { store::Listen::Off } else { store::Listen::On },
         };

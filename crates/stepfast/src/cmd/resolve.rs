@@ -9,10 +9,9 @@ use crate::named::workflow_id;
 use crate::window::Window;
 use anyhow::{Result, bail};
 use engine::WorkflowVerb;
-use model::{CompensationScope, Decision, RetryMode, WorkflowId, WorkflowState, limits};
+use model::{CompensationScope, Decision, RetryMode};
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
-use store::WorkflowFilter;
 use wire::{ResolveBody, WorkflowShow};
 
 pub async fn run(settings: &Settings, common: &Common, mut args: Resolve) -> Result<ExitCode> {
@@ -20,17 +19,10 @@ pub async fn run(settings: &Settings, common: &Common, mut args: Resolve) -> Res
         return Ok(ExitCode::FAILURE);
     }
     let decision = decision(&args)?;
-    let ids = match args.filter.as_slice() {
-        [] => args.ids.iter().map(|text| workflow_id(text)).collect::<Result<_>>()?,
-        filter => failed(settings, common, filter).await?,
-    };
-    let order = Order { verb: WorkflowVerb::Resolve(decision), ids, force: None, steer: args.steer };
-    if !args.filter.is_empty()
-        && !order.is_agreed(settings, common, super::steer::Consent::of(args.yes)).await?
-    {
-        return Ok(ExitCode::FAILURE);
+    match args.filter.is_empty() {
+        true => carry_out(settings, common, (decision, &args.ids), args.steer).await,
+        false => super::resolve_many::run(settings, common, args, decision).await,
     }
-    order.carry_out(settings, common).await
 }
 
 fn decision(args: &Resolve) -> Result<Decision> {
@@ -40,6 +32,7 @@ fn decision(args: &Resolve) -> Result<Decision> {
         mode: args.mode.clone().map(|mode| mode.replace('-', "_")),
         include_step: args.include_step,
         force: args.force,
+        items: args.items.clone(),
         steps: args.steps.clone(),
         on_cancel: args.on_cancel.clone().map(|word| word.replace('-', "_")),
         all: args.all,
@@ -49,31 +42,6 @@ fn decision(args: &Resolve) -> Result<Decision> {
         let flag = fault.field.replace('_', "-");
         anyhow::Error::new(Refused(format!("--{flag}: {}; {}", fault.problem, fault.fix)))
     })
-}
-
-/// Failed workflows for which all of this holds, a page of them.
-async fn failed(settings: &Settings, common: &Common, filter: &[String]) -> Result<Vec<WorkflowId>> {
-    let mut wanted = WorkflowFilter {
-        states: vec![WorkflowState::Failed],
-        limit: limits::PAGE_ROWS_MAX,
-        ascending: true,
-        ..WorkflowFilter::default()
-    };
-    for part in filter {
-        match part.split_once('=') {
-            Some(("definition", key)) => wanted.definition = Some(key.into()),
-            Some(("version", version)) => wanted.version = Some(version.into()),
-            Some((name, value)) if name.starts_with("label.") => {
-                wanted.labels.push((name["label.".len()..].into(), value.into()));
-            }
-            _ => bail!(Refused(format!(
-                "--filter: `{part}` is none; write definition=KEY, version=V or label.NAME=VALUE"
-            ))),
-        }
-    }
-    let found = Window::open(settings, common)?.workflows(&wanted).await?;
-    let open = found.iter().filter(|view| view.resolved_at.is_none());
-    open.map(|view| workflow_id(&view.id)).collect()
 }
 
 /// Show what failed, tell what can be decided and what that would do, and let somebody choose.
@@ -158,9 +126,9 @@ async fn carry_out(
 }
 
 pub async fn retry_from(settings: &Settings, common: &Common, args: RetryFrom) -> Result<ExitCode> {
-    let RetryFrom { id, step, compensate, include_step, force, steer } = args;
+    let RetryFrom { id, step, compensate, include_step, force, items, steer } = args;
     let mode = if compensate { RetryMode::CompensateThenRetry } else { RetryMode::RetryOnly };
-    let decision = Decision::RetryFromStep { step, mode, include_step, force };
+    let decision = Decision::RetryFromStep { step, mode, include_step, force, items };
     carry_out(settings, common, (decision, &[id]), steer).await
 }
 

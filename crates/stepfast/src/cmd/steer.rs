@@ -153,7 +153,7 @@ impl Order {
     }
 }
 
-fn told(done: &WorkflowOperatedView, json: bool) {
+pub(super) fn told(done: &WorkflowOperatedView, json: bool) {
     if json {
         return output::line(done);
     }

@@ -87,7 +87,9 @@ impl Browse {
     /// Items of a fan-out, in their order, behind one.
     pub fn items(&self, block: BlockId, after: Option<u32>, limit: usize) -> Result<Vec<StepRow>> {
         let limit = limit.clamp(1, limits::PAGE_ROWS_MAX);
-        let tail = format!("where block_id = $1 and item > $2 order by item limit {limit}");
+        let tail = format!(
+            "where block_id = $1 and item > $2 and state <> 'superseded' order by item limit {limit}"
+        );
         self.query(&tail, params![block, after.map_or(-1, i64::from)])
     }
 

@@ -4,7 +4,7 @@ use super::{GRACE, Report, Scene};
 use crate::sql::Row;
 use crate::{Result, params};
 use model::WorkflowId;
-use model::definition::Definition;
+use model::definition::{Definition, StepDef};
 use std::collections::HashMap;
 
 const LIVE: &str = "s.state in ('not_runnable', 'pending', 'dispatched', 'running', 'polling')";
@@ -166,7 +166,10 @@ fn earned(scene: &Scene, report: &mut Report) -> Result<()> {
         let read = serde_json::from_str::<model::definition::Definition>(row.text(2)?);
         match read {
             Ok(definition) => {
-                steps.insert((row.get(0)?, row.get(1)?), definition.steps.len() as i64);
+                let polls =
+                    |step: &&StepDef| step.pause_after.as_ref().is_some_and(|pause| pause.poll.is_some());
+                let n = definition.steps.len() + definition.steps.iter().filter(polls).count();
+                steps.insert((row.get(0)?, row.get(1)?), n as i64);
             }
             Err(_) => {
                 let name = format!("definition {} {}", row.text(0)?, row.text(1)?);

@@ -16,6 +16,8 @@ mod mark;
 mod migrate;
 mod parts;
 mod places;
+#[cfg(test)]
+mod plans;
 mod scratch;
 mod store;
 mod stream;

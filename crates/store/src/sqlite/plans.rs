@@ -1,7 +1,9 @@
 //! Every shared statement prepares on a migrated database, and those that must not read history find their index.
 
 use super::{OpenMode, connect, migrate};
+use crate::sql::Sql;
 use crate::statements::*;
+use crate::turn_reads;
 use rusqlite::Connection;
 
 fn migrated() -> Connection {
@@ -162,4 +164,27 @@ fn what_waits_is_found_without_reading_history() {
         assert!(plan.iter().any(|line| line.contains(index)), "{plan:?}\n{sql}");
         assert!(!plan.iter().any(|line| line.contains("TEMP B-TREE")), "{plan:?}\n{sql}");
     }
+}
+
+/// What waits, waits in rows of the same tables: whatever a turn reads there, it finds by an index.
+#[test]
+fn no_statement_of_a_turn_scans_what_waits() {
+    let connection = migrated();
+    let sql: &dyn Sql = &connection;
+    let seen = turn_reads::all(sql);
+    assert!(seen.len() >= 30, "{} statements were looked at", seen.len());
+    for (text, values) in seen {
+        let plan = sql
+            .rows(&format!("explain query plan {text}"), &values, |row| Ok(row.text(3)?.to_string()))
+            .unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        // What a statement has made itself it may go through.
+        let own = ["q", "queues", "CONSTANT"];
+        let scans =
+            |line: &&String| line.strip_prefix("SCAN ").is_some_and(|of| !own.contains(&first_word(of)));
+        assert_eq!(plan.iter().find(scans), None, "{plan:?}\n{text}");
+    }
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
 }

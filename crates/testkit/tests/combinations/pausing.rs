@@ -145,6 +145,6 @@ steps:
     pass(&mut stage, 60, 1).await;
     assert_eq!(stage.flow(id), "failed: paid T");
     assert_eq!(stage.pauses(id), [] as [&str; 0]);
-    stage.resolve(id, Decision::Retry).await.expect("it failed");
+    stage.resolve(id, Decision::RETRY).await.expect("it failed");
     assert_eq!(stage.flow(id), "running: paid U, paid O");
 }

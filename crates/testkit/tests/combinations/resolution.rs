@@ -19,7 +19,7 @@ pub async fn retry_is_one_option() {
     let mut stage = Stage::new().await;
     let id = stage.run(ORDER, json!({})).await;
     stage.fail(id, "c").await;
-    stage.resolve(id, Decision::Retry).await.expect("what failed is done again");
+    stage.resolve(id, Decision::RETRY).await.expect("what failed is done again");
     assert_eq!(stage.flow(id), "running: a C, b C, c U, c R");
     stage.fail(id, "c").await;
     stage.resolve(id, from_step("b")).await.expect("or from an earlier step");
@@ -128,7 +128,7 @@ steps:
         let id = stage.run(&yaml, json!({})).await;
         stage.leap(Duration::from_secs(20 * 86_400)).await;
         assert_eq!(stage.flow(id), "paused: a C");
-        let refused = stage.resolve(id, Decision::Retry).await.unwrap_err();
+        let refused = stage.resolve(id, Decision::RETRY).await.unwrap_err();
         assert!(refused.contains("it is paused; only what failed can be retried"), "{refused}");
         let refused = stage.resolve(id, Decision::MarkResolved).await.unwrap_err();
         assert!(refused.contains("only what failed can be resolved"), "{refused}");

@@ -25,7 +25,7 @@ fn step(dice: &mut Dice) -> String {
 
 fn decision(dice: &mut Dice) -> Decision {
     match dice.below(20) {
-        0..=3 => Decision::Retry,
+        0..=3 => Decision::RETRY,
         4..=8 => Decision::RetryFromStep {
             step: step(dice),
             mode: *dice.one(&[RetryMode::RetryOnly, RetryMode::CompensateThenRetry]),

@@ -10,9 +10,9 @@ pub fn draw(seed: u64, steps: &[Step]) -> Decision {
     let mix = seed.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20;
     let step = || steps[(mix >> 8) as usize % steps.len()].key.clone();
     let from =
-        |mode| Decision::RetryFromStep { step: step(), mode, include_step: mix & 64 == 0, force: false };
+        |mode| Decision::RetryFromStep { step: step(), mode, include_step: mix & 64 == 0, force: false, items: None };
     match mix % 12 {
-        0 | 1 => Decision::Retry,
+        0 | 1 => Decision::RETRY,
         2..=4 => from(RetryMode::RetryOnly),
         5..=7 => from(RetryMode::CompensateThenRetry),
         8 | 9 => Decision::Compensate { scope: CompensationScope::Full },
@@ -26,7 +26,7 @@ impl World<'_> {
     pub fn decide(&mut self, decision: &Decision) -> bool {
         let is_open = matches!(self.state, "failed" | "paused");
         match decision {
-            Decision::Retry if self.state == "failed" && !self.broken().is_empty() => {
+            Decision::Retry { .. } if self.state == "failed" && !self.broken().is_empty() => {
                 self.restart(self.broken())
             }
             Decision::RetryFromStep { step, mode, include_step, .. } if is_open => {

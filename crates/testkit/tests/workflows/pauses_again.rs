@@ -58,6 +58,7 @@ async fn what_was_sent_to_a_run_that_is_superseded_counts_no_more() {
         mode: RetryMode::RetryOnly,
         include_step: false,
         force: true,
+        items: None,
     };
     stage.resolve(id, again).await.unwrap();
     stage.crash().await;

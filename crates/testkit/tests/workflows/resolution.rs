@@ -26,7 +26,7 @@ async fn what_failed_waits_for_a_decision_and_is_retried() {
     assert!(stage.told(id).contains(&"workflow.awaiting_resolution".to_string()));
     stage.crash().await;
     stage.settle().await;
-    stage.resolve(id, Decision::Retry).await.unwrap();
+    stage.resolve(id, Decision::RETRY).await.unwrap();
     assert_eq!(stage.flow(id), "running: a C, b U, b R");
     let rows = stage.browse().workflow_steps(id).unwrap();
     let (old, new) = (&rows[1], &rows[2]);
@@ -37,7 +37,7 @@ async fn what_failed_waits_for_a_decision_and_is_retried() {
     assert_eq!(decisions.len(), 1);
     assert_eq!(
         (&decisions[0].decision, &*decisions[0].by, &*decisions[0].why),
-        (&Decision::Retry, "test", "because")
+        (&Decision::RETRY, "test", "because")
     );
     stage.done(id, "b").await;
     stage.done(id, "c").await;
@@ -81,7 +81,7 @@ async fn what_cannot_be_decided_is_refused_with_the_reason() {
     let mut stage = Stage::new().await;
     let id = stage.run(THREE, json!({})).await;
     let refused = |decided: Result<(), String>| decided.unwrap_err();
-    assert!(refused(stage.resolve(id, Decision::Retry).await).contains("it is running; only what failed"));
+    assert!(refused(stage.resolve(id, Decision::RETRY).await).contains("it is running; only what failed"));
     assert!(
         refused(stage.resolve(id, Decision::MarkResolved).await).contains("only what failed can be resolved")
     );
@@ -96,7 +96,7 @@ async fn what_cannot_be_decided_is_refused_with_the_reason() {
     stage.resolve(id, Decision::MarkResolved).await.unwrap();
     assert_eq!(stage.flow(id), "failed: a F");
     assert!(stage.workflow(id).aftermath.unwrap().resolved_at.is_some());
-    assert!(refused(stage.resolve(id, Decision::Retry).await).contains("marked as resolved"));
+    assert!(refused(stage.resolve(id, Decision::RETRY).await).contains("marked as resolved"));
     assert!(
         refused(stage.resolve(id, Decision::Cancel { on_cancel: None }).await).contains("marked as resolved")
     );
@@ -119,7 +119,7 @@ async fn of_two_who_decide_at_once_one_is_told_that_it_was_too_late() {
         force: None,
     };
     let (one, two) = tokio::join!(
-        stage.engine.operate_workflow(operation(Decision::Retry)),
+        stage.engine.operate_workflow(operation(Decision::RETRY)),
         stage.engine.operate_workflow(operation(Decision::Cancel { on_cancel: None }))
     );
     assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
@@ -285,6 +285,7 @@ steps:
         mode: RetryMode::RetryOnly,
         include_step: false,
         force: true,
+        items: None,
     };
     assert!(stage.resolve(id, from_step("d")).await.unwrap_err().contains("it succeeded; say so"));
     stage.resolve(id, force).await.unwrap();
@@ -329,7 +330,7 @@ steps:
     stage.advance(Duration::from_secs(3_601)).await;
     stage.settle().await;
     assert_eq!(stage.workflow(id).state, WorkflowState::Failed);
-    stage.resolve(id, Decision::Retry).await.unwrap();
+    stage.resolve(id, Decision::RETRY).await.unwrap();
     assert_eq!(stage.workflow(id).state, WorkflowState::Running);
     stage.advance(Duration::from_secs(3_000)).await;
     stage.settle().await;

@@ -109,7 +109,7 @@ fn verb(asked: &str) -> V {
         "pause" => V::Pause,
         "resume" => V::Resume,
         "cancel" => V::Cancel,
-        "retry" => V::Resolve(Decision::Retry),
+        "retry" => V::Resolve(Decision::RETRY),
         "retry_from" => V::Resolve(from_step("a")),
         "undo_then_retry" => V::Resolve(undo_then_from("a")),
         "compensate" => V::Resolve(Decision::Compensate { scope: CompensationScope::Full }),

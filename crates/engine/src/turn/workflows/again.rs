@@ -39,6 +39,7 @@ impl Node {
         for def in again {
             self.retire(entry, *def, source, now)?;
         }
+        entry.spared.retain(|def, step| entry.replaced.get(def).is_some_and(|(old, _)| old == step));
         entry.progress = entry.progress.without(&entry.plan.graph, again);
         self.release_all(entry)
     }

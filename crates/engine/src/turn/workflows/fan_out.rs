@@ -6,12 +6,12 @@ use crate::EngineError;
 use model::ITEMS_ACTION;
 use model::definition::{ActionDef, Gather};
 use model::{
-    BlockId, Detail, Effect, Event, Move, NewStep, Reason, State, Step, StepId, StepKind, Success, Timestamp,
-    limits,
+    Block, BlockId, Detail, Effect, Event, Move, NewStep, Reason, State, Step, StepId, StepKind, Success,
+    Timestamp, limits,
 };
 use rules::workflow::progress::Next;
 use rules::workflow::{self, Data, Items, Plan};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::{Result, StoreError};
 
@@ -26,13 +26,23 @@ pub struct Fan {
     answers: BTreeMap<u32, Arc<str>>,
     /// More was answered than can be kept.
     bytes: usize,
+    /// Which of an earlier run's items come next, where some are made again.
+    pub again: Again,
+}
+
+/// How far a fan-out is that makes items again.
+pub enum Again {
+    /// It is to be read, once this turn is durable.
+    Unread(u64),
+    /// Behind this row come those that are left. These items are made already, though the rows of those before may not say so yet.
+    Behind(Option<StepId>, BTreeSet<u32>),
 }
 
 impl Fan {
     pub fn new(block: BlockId, items: Option<Items>) -> Fan {
-        Fan { block, items, answers: BTreeMap::new(), bytes: 0 }
+        Fan { block, items, answers: BTreeMap::new(), bytes: 0, again: Again::Unread(0) }
     }
-    fn len(&self) -> u32 {
+    pub fn len(&self) -> u32 {
         self.items.as_ref().map_or(1, |items| items.len() as u32)
     }
     /// Whether what its children answer is needed.
@@ -212,14 +222,14 @@ impl Node {
         if step.state.is_terminal() || summary.to_come == 0 {
             return Ok(());
         }
-        let Some(entry) = self.entry(part.workflow)? else { return Ok(()) };
+        let Some(mut entry) = self.entry(part.workflow)? else { return Ok(()) };
         if entry.is_going_on() {
             let live = summary.live_at(StepKind::Default, 1);
             let most = action(&entry.plan, part.def).and_then(|action| action.each.as_ref()?.max_parallel);
             let room = most.map_or(u32::MAX, |most| most.saturating_sub(live));
             let page = summary.to_come.min(room).min(limits::ITEMS_PAGE as u32);
-            self.make_items(turn, &entry, part.def, (block, summary.to_come, page), now)?;
-            if page > 0 && page < summary.to_come && page < room {
+            let made = self.make_page(turn, &mut entry, (part.def, &summary), page, now)?;
+            if made > 0 && made < summary.to_come && made < room {
                 self.workflows.fill_next.insert(id);
             }
         }
@@ -227,21 +237,44 @@ impl Node {
         Ok(())
     }
 
-    fn make_items(
+    /// So many of the items that are to come: first those that are made again, then those there never were.
+    fn make_page(
+        &mut self,
+        turn: &mut Turn,
+        entry: &mut Entry,
+        (def, block): (u32, &Block),
+        page: u32,
+        now: Timestamp,
+    ) -> Result<u32> {
+        let fan = entry.live.get(&def).and_then(|live| live.fan.as_ref());
+        let Some(n) = fan.map(Fan::len).filter(|_| page > 0) else { return Ok(0) };
+        // An item counts as what it was until it is made again, and as one that is to come.
+        match (block.steps.counting() + block.to_come).saturating_sub(n) {
+            0 => {
+                let first = n - block.to_come;
+                let numbers: Vec<u32> = (first..first + page).collect();
+                self.make_items(turn, entry, def, (block.id, &numbers), now)?;
+                Ok(page)
+            }
+            left => self.make_again(turn, entry, (def, block.id), page.min(left), now),
+        }
+    }
+
+    /// The rows of these items, in their order; none if they cannot be made.
+    pub(super) fn make_items(
         &mut self,
         turn: &mut Turn,
         entry: &Entry,
         def: u32,
-        (block, to_come, page): (BlockId, u32, u32),
+        (block, numbers): (BlockId, &[u32]),
         now: Timestamp,
-    ) -> Result<()> {
+    ) -> Result<Vec<StepId>> {
         let Some(items) = entry.live.get(&def).and_then(|live| live.fan.as_ref()?.items.clone()) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
-        let first = items.len() as u32 - to_come;
         let data = Data::new(&entry.plan, &entry.answers);
         self.open_index(block)?;
-        let made = (first..first + page).map(|index| workflow::item(&entry.plan, def, &items, index, &data));
+        let made = numbers.iter().map(|index| workflow::item(&entry.plan, def, &items, *index, &data));
         let (new, failures): (Vec<NewStep>, Vec<_>) =
             made.map(|(new, failure)| (NewStep { block_id: Some(block), ..new }, failure)).unzip();
         let mut rows = match self.plan(turn, &new, now)? {
@@ -249,19 +282,20 @@ impl Node {
             Err(faults) => {
                 let owner = self.board.block(block).and_then(|block| block.owner);
                 let message = EngineError::Invalid(faults).to_string();
-                return owner.map_or(Ok(()), |owner| self.end_parent(owner, message));
+                owner.map_or(Ok(()), |owner| self.end_parent(owner, message))?;
+                return Ok(Vec::new());
             }
         };
         let ids = rows.roots.clone();
-        let number: BTreeMap<StepId, u32> = ids.iter().copied().zip(first..).collect();
+        let number: BTreeMap<StepId, u32> = ids.iter().copied().zip(numbers.iter().copied()).collect();
         for (step, detail) in &mut rows.steps {
             if let Some(item) = number.get(&step.id) {
                 super::make::mark_step(entry, def, step, detail, Some(*item));
             }
         }
         self.carry_out(turn, rows)?;
-        self.board.edit_block(block, |block| block.to_come -= page);
-        for (id, failure) in ids.into_iter().zip(failures) {
+        self.board.edit_block(block, |block| block.to_come -= numbers.len() as u32);
+        for (id, failure) in ids.iter().copied().zip(failures) {
             if let Some(failure) = failure {
                 let detail = Detail { error_message: Some(failure.message), ..Detail::default() };
                 let wanted =
@@ -269,7 +303,7 @@ impl Node {
                 self.apply(wanted)?;
             }
         }
-        Ok(())
+        Ok(ids)
     }
 
     /// All items stand at one index, which is open as soon as the first is made: those in a line stand in it at once.
@@ -292,7 +326,7 @@ impl Node {
     }
 
     /// A step with children that cannot be made fails with them.
-    fn end_parent(&mut self, id: StepId, message: String) -> Result<()> {
+    pub(super) fn end_parent(&mut self, id: StepId, message: String) -> Result<()> {
         let detail = Detail { error_message: Some(message), ..Detail::default() };
         self.apply(Move { detail, ..Move::new(id, Event::ChildrenFailed) })
     }

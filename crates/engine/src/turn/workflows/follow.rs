@@ -6,12 +6,12 @@ use super::load::Whose;
 use super::{Entry, Live};
 use model::definition::{Retry, RetryScope, Work};
 use model::{
-    Backoff, BranchDecision, Detail, Event, InWorkflow, Move, PausedBy, State, Step, StepId, Timestamp,
-    WorkflowState,
+    Backoff, BranchDecision, Detail, Event, InWorkflow, Move, PausedBy, Reason, State, Step, StepId,
+    Timestamp, WorkflowState,
 };
 use rules::backoff;
 use rules::workflow::progress::{Next, Passed};
-use rules::workflow::{self, Data, Decided, End, Then, resolution};
+use rules::workflow::{self, Data, Decided, End, Then, Todo, resolution};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use store::Result;
@@ -231,8 +231,13 @@ impl Node {
     ) -> Result<()> {
         while let Some(next) = queue.pop_front().filter(|_| entry.is_going_on()) {
             let mut told = Vec::new();
-            let data = Data::new(&entry.plan, &entry.answers);
-            let todo = workflow::todo(&entry.plan, next, &data, now, &mut told);
+            let todo = match self.asks_for_nothing(&entry, next)? {
+                true => Todo::Skip(Reason::ConditionFalse),
+                false => {
+                    let data = Data::new(&entry.plan, &entry.answers);
+                    workflow::todo(&entry.plan, next, &data, now, &mut told)
+                }
+            };
             self.note_decisions(&entry, told, now);
             queue.extend(self.carry_out_todo(turn, &mut entry, next.step, todo, now)?);
         }
@@ -254,6 +259,15 @@ impl Node {
             self.move_workflow(&mut entry, WorkflowState::Succeeded, None, now)?;
         }
         self.settle_workflow(entry, now)
+    }
+
+    /// A pause that polls begins only behind a step that was done.
+    fn asks_for_nothing(&mut self, entry: &Entry, next: Next) -> Result<bool> {
+        let before = entry.plan.polls_behind(next.step).filter(|_| next.reached);
+        let Some(run) = before.and_then(|def| entry.runs.get(&def)).map(|run| run.step) else {
+            return Ok(false);
+        };
+        Ok(self.row(run)?.state != State::Completed)
     }
 
     /// What its new state asks for, and back into hand with it.

@@ -86,6 +86,7 @@ impl Node {
             runs: BTreeMap::new(),
             pauses: Pauses::default(),
             replaced: BTreeMap::new(),
+            spared: BTreeMap::new(),
             cut: Default::default(),
             undoing: Vec::new(),
             ends: None,

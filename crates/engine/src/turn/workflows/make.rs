@@ -31,10 +31,14 @@ impl Node {
         todo: Todo,
         now: Timestamp,
     ) -> Result<Vec<Next>> {
+        let spared = entry.spared.remove(&def);
         match todo {
             Todo::Run(new) => self.run_step(turn, entry, def, *new, now),
             Todo::RunInLine(new) => self.run_in_line(turn, entry, def, *new, now),
-            Todo::RunEach(items) => self.fan_out(turn, entry, def, items, now),
+            Todo::RunEach(items) => match spared {
+                Some(last) => self.fan_out_rest(turn, entry, (def, last), items, now),
+                None => self.fan_out(turn, entry, def, items, now),
+            },
             Todo::WaitUntil(at) => self.wait(turn, entry, def, at, now),
             Todo::Start(sub, input) => self.start_below(turn, entry, (def, sub), input, now),
             Todo::Skip(reason) => {

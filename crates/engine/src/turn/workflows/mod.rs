@@ -8,6 +8,7 @@ mod answer;
 mod begin;
 mod fan_out;
 mod follow;
+mod items_again;
 mod load;
 mod make;
 mod moves;
@@ -72,6 +73,8 @@ struct Entry {
     pauses: Pauses,
     /// Runs that are superseded, and by what will be told when the next begins; and why there will be one.
     replaced: BTreeMap<u32, (StepId, RetrySource)>,
+    /// Fan-outs that are done again and keep the items that succeeded: by their last runs.
+    spared: BTreeMap<u32, StepId>,
     /// Steps that were cut off when the whole ended.
     cut: BTreeSet<u32>,
     /// The plan of what is undone.
@@ -152,6 +155,8 @@ pub struct Workflows {
     filling: BTreeSet<StepId>,
     filled: BTreeSet<StepId>,
     fill_next: BTreeSet<StepId>,
+    /// Fan-outs of which items are made again once this turn is durable: only then is on disk which of them failed.
+    to_redo: VecDeque<(u64, StepId)>,
     /// The definitions of workflows that other nodes decide about, and of which a step stands in a line here.
     elsewhere: HashMap<WorkflowId, Arc<Plan>>,
     /// The last number of an event in each group.
@@ -210,7 +215,9 @@ impl Workflows {
     }
     /// Something waited for this turn to be on disk.
     pub fn waits_for(&self, durable: u64) -> bool {
-        self.to_plan.front().is_some_and(|(turn, _)| *turn <= durable)
+        let waits = |queue: Option<u64>| queue.is_some_and(|turn| turn <= durable);
+        waits(self.to_plan.front().map(|(turn, _)| *turn))
+            || waits(self.to_redo.front().map(|(turn, _)| *turn))
     }
     /// When something is to be done although nothing arrives.
     pub fn next_at(&self) -> Option<Timestamp> {

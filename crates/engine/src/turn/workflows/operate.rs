@@ -116,6 +116,7 @@ impl Node {
             // It goes on where it was held; a step that ended badly is done again.
             Hold::Resume => {
                 let broken = entry.broken.keys().copied().collect();
+                entry.spared = self.spared_by_itself(&entry, &broken)?;
                 self.rewind(&mut entry, &broken, RetrySource::FailedRetry, now)?;
                 if let Some(forced) = &operation.force {
                     // What follows is found with all that may begin.

@@ -4,13 +4,21 @@ use super::super::node::{Node, Turn};
 use super::Entry;
 use crate::EngineError;
 use crate::request::{Reply, WorkflowOperated, WorkflowOperation};
-use model::{CompensationScope, Decision, ResolutionDecision, RetrySource, Timestamp, WorkflowState};
+use model::{CompensationScope, Decision, ResolutionDecision, RetrySource, StepId, Timestamp, WorkflowState};
 use rules::workflow::resolution::{self, Follow, Refused, Verdict, View};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use store::{AuditEntry, Result};
 
 /// Who decides where nobody was asked.
 const STRATEGY: &str = "strategy";
+
+/// A decision that can be carried out, and what that does.
+struct Weighed {
+    verdict: Verdict,
+    /// Fan-outs that keep the items that succeeded, by their last runs.
+    spared: BTreeMap<u32, StepId>,
+    effects: Vec<String>,
+}
 
 impl Node {
     /// It has failed: somebody is asked, or its strategy goes on.
@@ -66,7 +74,8 @@ impl Node {
         now: Timestamp,
     ) -> Result<()> {
         let broken: BTreeSet<u32> = entry.broken.keys().copied().collect();
-        self.record(&mut entry, Decision::Retry, (STRATEGY, "auto_retry"), now);
+        self.record(&mut entry, Decision::RETRY, (STRATEGY, "auto_retry"), now);
+        entry.spared = self.spared_by_itself(&entry, &broken)?;
         self.restart(turn, entry, broken, RetrySource::AutoRetry, now)
     }
 
@@ -90,7 +99,7 @@ impl Node {
         now: Timestamp,
     ) -> Result<()> {
         let id = entry.workflow.id;
-        let (verdict, effects) = match self.weighed(&entry, &decision)? {
+        let Weighed { verdict, spared, effects } = match self.weighed(&entry, &decision)? {
             Ok(judged) => judged,
             Err(Refused(why)) => {
                 self.workflows.put(entry);
@@ -114,6 +123,9 @@ impl Node {
             after: Some(to.to_string()),
         });
         self.record(&mut entry, decision.clone(), (&operation.by, &operation.why), now);
+        if matches!(verdict, Verdict::Restart { .. }) {
+            entry.spared = spared;
+        }
         self.carry_out_verdict(turn, entry, (verdict, decision, operation.why), now)?;
         turn.acts.reply(reply, operated);
         Ok(())
@@ -123,7 +135,7 @@ impl Node {
         &mut self,
         entry: &Entry,
         decision: &Decision,
-    ) -> Result<std::result::Result<(Verdict, Vec<String>), Refused>> {
+    ) -> Result<std::result::Result<Weighed, Refused>> {
         let broken: BTreeSet<u32> = entry.broken.keys().copied().collect();
         let view = View {
             plan: &entry.plan,
@@ -155,7 +167,12 @@ impl Node {
             );
         }
         effects.extend(verdict.tell(&view));
-        Ok(Ok((verdict, effects)))
+        let (spared, told) = match self.spared(entry, decision, &verdict)? {
+            Ok(spared) => spared,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        effects.extend(told);
+        Ok(Ok(Weighed { verdict, spared, effects }))
     }
 
     /// Others of its key are done, or it is part of another that has gone on without it.
@@ -218,6 +235,11 @@ impl Node {
                     entry.aftermath().cancel_requested_at = Some(now);
                 }
                 self.enter_undoing(&mut entry, scope, why, then_retry_from, now)?;
+                if let (Decision::RetryFromStep { items, .. }, Some(undo)) =
+                    (decision, &mut entry.aftermath().undo)
+                {
+                    undo.then_items = items;
+                }
                 self.settle_workflow(entry, now)
             }
             Verdict::Cancel => {

@@ -14,6 +14,7 @@ impl Node {
     /// Workflows whose time has come.
     pub(in super::super) fn look_after_workflows(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
         self.plan_undoing(turn, now)?;
+        self.redo_items();
         let (store, lease) = (&self.store, &self.lease);
         self.workflows
             .timers

@@ -27,7 +27,9 @@ impl Node {
     ) -> Result<()> {
         let until = now + limits::SESSION_LEASE;
         let after = entry.aftermath();
-        after.undo = Some(Undo { scope, reason: reason.clone(), until, planned: false, then_retry_from });
+        let (planned, then_items) = (false, None);
+        after.undo =
+            Some(Undo { scope, reason: reason.clone(), until, planned, then_retry_from, then_items });
         (after.compensation_started_at, after.auto_retry_at) = (Some(now), None);
         self.move_workflow(entry, WorkflowState::Compensating, Some(reason), now)?;
         self.plan_if_still(entry);
@@ -79,8 +81,7 @@ impl Node {
 
     /// Plans whose workflows are on disk as they are.
     pub(super) fn plan_undoing(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
-        while self.workflows.waits_for(self.durable) {
-            let Some((_, id)) = self.workflows.to_plan.pop_front() else { break };
+        while let Some((_, id)) = self.workflows.to_plan.pop_front_if(|(turn, _)| *turn <= self.durable) {
             let Some(mut entry) = self.entry(id)? else { continue };
             let waits = entry.undo().is_some_and(|undo| !undo.planned) && entry.live.is_empty();
             if entry.workflow.state != WorkflowState::Compensating || !waits {
@@ -186,7 +187,7 @@ impl Node {
         self.start_undoing(turn, entry, (at, def), &what, now)
     }
 
-    fn row(&mut self, id: StepId) -> Result<Step> {
+    pub(super) fn row(&mut self, id: StepId) -> Result<Step> {
         if let Some(step) = self.board.step(id) {
             return Ok(step.clone());
         }
@@ -275,6 +276,8 @@ impl Node {
         after.compensated_at = Some(now);
         let undo = after.undo.take();
         entry.undoing.clear();
+        let items = undo.as_ref().and_then(|undo| undo.then_items);
+        let keeps = undo.as_ref().is_some_and(|undo| matches!(undo.scope, CompensationScope::AfterStep(_)));
         let Some(step) = undo.and_then(|undo| undo.then_retry_from) else {
             let message = entry.workflow.message.clone();
             return self.move_workflow(entry, WorkflowState::Compensated, message, now);
@@ -285,6 +288,10 @@ impl Node {
         again.insert(from);
         again.extend(entry.broken.keys().chain(&entry.cut));
         self.take_place(entry)?;
+        if keeps {
+            let spared = self.spared_of(entry, &again, (Some(from), items))?;
+            entry.spared = spared.map(|(spared, _)| spared).unwrap_or_default();
+        }
         self.rewind(entry, &again, RetrySource::RetryFromStep, now)?;
         self.workflows.tell(&entry.workflow, now, "retry_from.completed", Some(&step), None);
         Ok(())

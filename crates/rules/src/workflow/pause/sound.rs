@@ -1,5 +1,6 @@
 //! What a definition may not say of a pause.
 
+use super::polled;
 use model::Fault;
 use model::definition::{Definition, Notify, PauseDef, PauseTimeout, TriggerAuth};
 use std::collections::HashMap;
@@ -15,7 +16,10 @@ pub fn faults(definition: &Definition) -> Vec<Fault> {
             let field = format!("steps[{n}].pause_after{option}");
             faults.push(Fault { field, problem, fix: fix.into() });
         };
-        one_way_on(pause, &mut wrong);
+        match &pause.poll {
+            Some(_) => polled::faults(step, pause, &mut wrong),
+            None => one_way_on(pause, &mut wrong),
+        }
         out_of_time(pause, &mut wrong);
         if let Some(url) = pause.notify.as_ref().map(Notify::url).filter(|url| !is_address(url)) {
             wrong(".notify", format!("`{url}` is not an address"), "write https://… or http://…");
@@ -34,7 +38,7 @@ fn one_way_on(pause: &PauseDef, wrong: &mut impl FnMut(&str, String, &str)) {
     let remove = "remove it, or write `trigger` in place of `resume_after`";
     match (&pause.trigger, &pause.resume_after) {
         (None, None) => {
-            let fix = "write `trigger: some-name`, or `resume_after: 14d`";
+            let fix = "write `trigger: some-name`, `resume_after: 14d`, or `poll: { action: … }`";
             wrong("", "it waits for nothing".into(), fix);
         }
         (Some(_), Some(_)) => {

@@ -1,0 +1,62 @@
+//! What a turn reads is found by an index on PostgreSQL too.
+
+use super::{Patience, PostgresStore, Scratch};
+use crate::turn_reads;
+use crate::{SimClock, Store};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tables in which something waits.
+const WAITING: [&str; 5] = ["steps", "workflows", "pauses", "trigger_payloads", "blocks"];
+
+/// The first node of a plan that reads one of them without a condition that an index helps with.
+fn scan(plan: &[String]) -> Option<&String> {
+    let reads = |line: &str| {
+        let of = line.split(" on ").nth(1).and_then(|rest| rest.split_whitespace().next());
+        line.contains("Scan")
+            && !line.contains("Bitmap Index")
+            && of.is_some_and(|table| WAITING.contains(&table))
+    };
+    plan.iter().enumerate().filter(|(_, line)| reads(line)).find_map(|(n, line)| {
+        let under = plan[n + 1..].iter().take_while(|next| !reads(next));
+        let helped = under.into_iter().any(|next| next.contains("Index Cond"));
+        (!helped).then_some(line)
+    })
+}
+
+#[test]
+fn no_statement_of_a_turn_scans_what_waits() {
+    let server = std::env::var("STEPFAST_TEST_POSTGRES")
+        .expect("set STEPFAST_TEST_POSTGRES to the address of a server; `cargo xtask test` starts one");
+    let scratch = Scratch::new(&server, &format!("store_{}_plans", std::process::id())).unwrap();
+    let patience = Patience { flight: Duration::from_secs(10), find_out: Duration::from_secs(10) };
+    let clock = Arc::new(SimClock::default());
+    let store = PostgresStore::open_with(&scratch.url, Some(clock), patience).unwrap();
+    let sql = store.reader();
+    let seen = turn_reads::all(sql);
+    assert!(seen.len() >= 30, "{} statements were looked at", seen.len());
+    // Of empty tables it would read everything, whatever indexes there are.
+    for way in ["seqscan", "hashjoin", "mergejoin"] {
+        sql.execute(&format!("set enable_{way} = off"), &[]).unwrap();
+    }
+    for (text, values) in seen {
+        let plan = sql
+            .rows(&format!("explain {text}"), &values, |row| Ok(row.text(0)?.to_string()))
+            .unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        assert_eq!(scan(&plan), None, "{plan:#?}\n{text}");
+    }
+}
+
+#[test]
+fn a_scan_is_seen() {
+    let plan = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
+    let bad = plan("Limit\n  ->  Seq Scan on steps  (cost=1)\n        Filter: (a = 1)");
+    assert_eq!(scan(&bad), Some(&bad[1]));
+    let whole = plan("Index Scan using steps_pkey on steps s  (cost=1)\n  Filter: (a = 1)");
+    assert_eq!(scan(&whole), Some(&whole[0]));
+    let good = plan("Index Scan using steps_pkey on steps s  (cost=1)\n  Index Cond: (id = 1)");
+    assert_eq!(scan(&good), None);
+    let bitmap =
+        plan("Bitmap Heap Scan on steps\n  ->  Bitmap Index Scan on steps_block\n        Index Cond: (x)");
+    assert_eq!(scan(&bitmap), None);
+}
