@@ -31,6 +31,7 @@ fn decision(dice: &mut Dice) -> Decision {
             mode: *dice.one(&[RetryMode::RetryOnly, RetryMode::CompensateThenRetry]),
             include_step: dice.often(500),
             force: dice.often(300),
+            items: None,
         },
         9..=12 => Decision::Compensate { scope: scope(dice) },
         13 => Decision::Cancel {
