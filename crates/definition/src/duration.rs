@@ -10,7 +10,7 @@ pub(crate) const PATTERN: &str =
     "^(?=.)([0-9]{1,15}d)?([0-9]{1,15}h)?([0-9]{1,15}m(?!s))?([0-9]{1,15}s)?([0-9]{1,15}ms)?$";
 
 /// The duration, or what to write instead.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+pub fn parse(text: &str) -> Result<Duration, String> {
     let (mut rest, mut millis, mut next) = (text.trim(), 0u64, 0);
     let wrong = || Err(suggest(text.trim()));
     if rest.is_empty() {
@@ -63,7 +63,7 @@ fn suggest(text: &str) -> String {
 }
 
 /// As it would be written.
-pub(crate) fn show(duration: Duration) -> String {
+pub fn show(duration: Duration) -> String {
     let mut left = duration.as_millis() as u64;
     let mut text = String::new();
     for (unit, millis) in UNITS {

@@ -1,6 +1,6 @@
 //! What an engine is told when it starts.
 
-use crate::Keyring;
+use crate::{Keyring, StuckConfig};
 use model::{DEFAULT_GROUPS, DispatchGroup, Name, Pool};
 use store::Listen;
 
@@ -30,6 +30,8 @@ pub struct Config {
     pub pools: Vec<Pool>,
     /// What secret values are sealed with.
     pub secrets: Keyring,
+    /// How it is looked for what is stuck.
+    pub stuck: StuckConfig,
 }
 
 impl Default for Config {
@@ -49,6 +51,7 @@ impl Default for Config {
             published: Vec::new(),
             pools: Vec::new(),
             secrets: Keyring::default(),
+            stuck: StuckConfig::default(),
         }
     }
 }

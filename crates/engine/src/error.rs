@@ -29,6 +29,12 @@ pub enum EngineError {
     NoTrigger { workflow: WorkflowId, trigger: String, known: Vec<String> },
     #[error("subscription {0} has changed since; look at it again")]
     SubscriptionChanged(SubscriptionId),
+    #[error("there is no alert {0}")]
+    NoAlert(u64),
+    #[error("alert {alert}: {why}")]
+    AlertRefused { alert: u64, why: String },
+    #[error("stuck rule `{0}` has changed since; look at it again")]
+    StuckRuleChanged(String),
     #[error("there is no dispatch group `{0}`")]
     NoGroup(String),
     #[error("step {step}: {why}")]

@@ -9,6 +9,7 @@ use crate::request::{
 use crate::{Config, EngineError, Executions, Keyring};
 use model::{
     Breaker, DispatchGroup, Fault, Name, NewStep, NotBegun, Report, SessionId, SessionOffer, StepId,
+    StuckPolicy,
 };
 use rules::settle::Mode;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub struct Engine {
     queues: Arc<[Name]>,
     executions: Executions,
     keys: Keyring,
+    stuck: StuckPolicy,
     /// Counts turns that told something of workflows.
     told: watch::Receiver<u64>,
     pub(crate) progress: Board,
@@ -62,6 +64,7 @@ impl Engine {
         let queues = config.known_queues().into();
         let executions = Executions::new(store.ledger());
         let keys = config.secrets.clone();
+        let stuck = config.stuck.policy;
         let (tell, told) = watch::channel(0);
         let mut decider = Decider::new(store, config, inbox.clone(), (healthy.clone(), tell))?;
         let thread = std::thread::Builder::new()
@@ -69,7 +72,7 @@ impl Engine {
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        let engine = Engine { inbox, healthy, queues, executions, keys, told, progress: Board::default() };
+        let engine = Engine { inbox, healthy, queues, executions, keys, stuck, told, progress: Board::default() };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
@@ -85,6 +88,11 @@ impl Engine {
 
     pub(crate) fn keys(&self) -> &Keyring {
         &self.keys
+    }
+
+    /// How careful remedies are on this node.
+    pub fn stuck_policy(&self) -> StuckPolicy {
+        self.stuck
     }
 
     /// Changes when something of workflows was told on this node and is durable. Only a hint: other nodes tell things too.

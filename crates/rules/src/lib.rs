@@ -16,6 +16,7 @@ pub mod pool;
 pub mod recover;
 pub mod settle;
 pub mod share;
+pub mod stuck;
 pub mod subscription;
 pub mod why;
 pub mod worker;

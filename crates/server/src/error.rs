@@ -89,7 +89,10 @@ impl ApiError {
             }
             ApiError::NotFound(_)
             | ApiError::Engine(
-                EngineError::NoStep(_) | EngineError::NoWorkflow(_) | EngineError::NoDefinition(_),
+                EngineError::NoStep(_)
+                | EngineError::NoWorkflow(_)
+                | EngineError::NoDefinition(_)
+                | EngineError::NoAlert(_),
             ) => (StatusCode::NOT_FOUND, "not_found", "Not found"),
             ApiError::Engine(EngineError::DefinitionDiffers { .. }) => {
                 (StatusCode::CONFLICT, "definition_differs", "This version says something else")
@@ -127,6 +130,8 @@ impl ApiError {
                 | EngineError::GroupRefused { .. }
                 | EngineError::WorkflowRefused { .. }
                 | EngineError::SubscriptionChanged(_)
+                | EngineError::AlertRefused { .. }
+                | EngineError::StuckRuleChanged(_)
                 | EngineError::Apart
                 | EngineError::Undone,
             ) => (StatusCode::CONFLICT, "refused", "Refused"),

@@ -1,11 +1,13 @@
 //! What can be typed: the commands, their options and their help.
 
 mod steps;
+mod stuck;
 mod subscriptions;
 mod upkeep;
 mod workflows;
 
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
+pub use stuck::{Alerts, Detect, ListAlerts, OnOff, Stuck};
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
 pub use workflows::{
@@ -135,6 +137,12 @@ pub enum Command {
     /// Who is told of what happens to workflows: webhooks, signed, by the kind of event
     #[command(subcommand)]
     Subscriptions(Subscriptions),
+    /// What stands still: look for it, the rules, and the switch for remedies
+    #[command(subcommand)]
+    Stuck(Stuck),
+    /// Alerts and the review queue: list, show, acknowledge, assign, resolve, reopen
+    #[command(subcommand)]
+    Alerts(Alerts),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),

@@ -1,8 +1,10 @@
 //! The way to whoever decides for a database: the server that has it, or this process itself.
 
+mod alerts;
 mod subscriptions;
 mod workflows;
 
+pub use alerts::order;
 pub use workflows::DryRun;
 
 use crate::config::Settings;
@@ -266,6 +268,20 @@ pub async fn ask_server(
         Some(body) => post(&http, url.as_str(), &body).await,
         None => send(http.get(url.clone()), url.as_str()).await,
     }
+}
+
+/// What a server answers to a question with parameters.
+pub async fn ask_with(
+    settings: &Settings,
+    server: &str,
+    path: &[&str],
+    query: &[(&str, String)],
+) -> Result<serde_json::Value> {
+    let (http, mut url) = (client(settings, server)?, under(server.trim_end_matches('/'), path)?);
+    for (name, value) in query {
+        url.query_pairs_mut().append_pair(name, value);
+    }
+    send(http.get(url.clone()), url.as_str()).await
 }
 
 fn created(created: &Created) -> CreatedView {

@@ -3,7 +3,9 @@
 //! Why    keys change a few times a year and are asked for all the time; they go around the turn, so that they work while
 //!        nothing is decided here.
 
+use crate::alerts::{self, AlertChange};
 use crate::sql::{Access, Row, Sql};
+use crate::stuck::{self, StoredRule};
 use crate::subscriptions::{self, Stored};
 use crate::workflows::Definition;
 use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, workflows, writes};
@@ -53,6 +55,18 @@ pub enum Change {
     RemoveSubscription {
         id: SubscriptionId,
     },
+    /// If it still is as it was seen; with what is told of it.
+    ChangeAlert(Box<AlertChange>),
+    /// If nobody changed it since; version 0 is a rule that is not on record.
+    PutStuckRule(Box<StoredRule>),
+    RemoveStuckRule {
+        name: String,
+    },
+    /// A value that everybody shares.
+    PutSetting {
+        name: &'static str,
+        value: String,
+    },
     /// Who did what.
     Audit {
         at: Timestamp,
@@ -78,6 +92,10 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::AddSubscription(new) => subscriptions::add(sql, new),
         Change::ChangeSubscription(new) => subscriptions::change(sql, new),
         Change::RemoveSubscription { id } => subscriptions::remove(sql, *id),
+        Change::ChangeAlert(change) => alerts::change(sql, change),
+        Change::PutStuckRule(rule) => stuck::put_rule(sql, rule),
+        Change::RemoveStuckRule { name } => stuck::remove_rule(sql, name),
+        Change::PutSetting { name, value } => sql.execute(statements::PUT_SETTING, params![*name, value.as_str()]),
         Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
     }
 }

@@ -57,7 +57,7 @@ impl Node {
     }
 
     /// Write something down for the owner of a group.
-    pub(super) fn tell(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal) -> SignalId {
+    pub(super) fn tell_owner(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal) -> SignalId {
         let to = SignalTo::Group(group.clone());
         turn.wake.insert(Wake::Group(group.clone()));
         self.write_down(turn, to, signal)
@@ -70,7 +70,7 @@ impl Node {
     }
     /// Ask the owner of a group, and wait for its answer.
     pub(super) fn ask(&mut self, turn: &mut Turn, group: &DispatchGroup, signal: &Signal, then: Then) {
-        let id = self.tell(turn, group, signal);
+        let id = self.tell_owner(turn, group, signal);
         turn.signals.last_mut().expect("it was just written").from = Some(self.row.id);
         self.peers.wait(id, group.clone(), then, (self.turn_number, self.board.now));
     }
@@ -157,7 +157,7 @@ impl Node {
             arrivals.entry(block.home.clone()).or_default().blocks.push(block.id);
         }
         for (group, arrived) in arrivals {
-            self.tell(turn, &group, &Signal::Arrived(arrived));
+            self.tell_owner(turn, &group, &Signal::Arrived(arrived));
         }
         turn.abroad.push(changes);
         Ok(())
@@ -482,7 +482,7 @@ impl Node {
             by_group.entry(group).or_default().push(step);
         }
         for (group, steps) in by_group {
-            self.tell(turn, &group, &signal(steps));
+            self.tell_owner(turn, &group, &signal(steps));
         }
     }
 

@@ -43,7 +43,7 @@ impl Node {
             None => self.sources.spill(&step, self.turn_number),
         }
         let home = step.dispatch_group.clone();
-        self.tell(turn, &home, &Signal::Arrived(arrived));
+        self.tell_owner(turn, &home, &Signal::Arrived(arrived));
         let moves = vec![Moved::created(&step)];
         let steps = vec![(step, StepChange { before: None, detail })];
         turn.abroad.push(Changes { steps, blocks: Vec::new(), moves });
@@ -62,10 +62,10 @@ impl Node {
             }
         }
         for (home, steps) in joins {
-            self.tell(turn, &home, &Signal::Join { steps });
+            self.tell_owner(turn, &home, &Signal::Join { steps });
         }
         for ((home, event), steps) in follows {
-            self.tell(turn, &home, &Signal::Follow { steps, event });
+            self.tell_owner(turn, &home, &Signal::Follow { steps, event });
         }
         self.board.forget_elsewhere();
         let mut ended: BTreeMap<DispatchGroup, Vec<Ended>> = BTreeMap::new();
@@ -77,7 +77,7 @@ impl Node {
             ended.entry(block.home).or_default().push(Ended { step, place, kind, to, event });
         }
         for (home, steps) in ended {
-            self.tell(turn, &home, &Signal::Ended { steps });
+            self.tell_owner(turn, &home, &Signal::Ended { steps });
         }
         Ok(())
     }

@@ -131,7 +131,7 @@ impl Node {
         let operation_on_step =
             Operation { step: id, by: by.clone(), why: why.clone(), verb: None, dry_run: false };
         if let Some(home) = self.foreign_block(id)? {
-            self.tell(turn, &home, &Signal::Operate { operation: operation_on_step });
+            self.tell_owner(turn, &home, &Signal::Operate { operation: operation_on_step });
             return Ok(None);
         }
         let made = if self.bring(id)? { self.retry(turn, &operation_on_step, now)? } else { Ok(None) };

@@ -11,13 +11,17 @@ use super::peers::Peers;
 use super::pools::Pools;
 use super::refill::Sources;
 use super::sessions::Sessions;
+use super::stuck::Stuck;
 use super::ticks::Ticks;
 use super::timers::Timers;
 use super::workflows::Workflows;
 use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
 use crate::{Config, EngineError, Ids, Stopwatch};
-use model::{BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp, limits};
+use crate::stuck::own;
+use model::{
+    BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, Severity, SignalId, StepId, Timestamp, limits,
+};
 use rules::board::{Board, Changes};
 use rules::dispatcher::PIPELINE;
 use rules::settle::{Mode, Settled, leave};
@@ -27,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use store::{
-    Alert, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store, StoreError,
+    AlertWrite, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store, StoreError,
     TallyKey, Wake,
 };
 use tokio::sync::watch;
@@ -53,7 +57,9 @@ impl Default for How {
 pub struct Turn {
     pub acts: Acts,
     pub audit: Vec<AuditEntry>,
-    pub alerts: Vec<Alert>,
+    pub alerts: Vec<AlertWrite>,
+    pub alert_events: Vec<model::AlertEvent>,
+    pub stuck_asks: Vec<store::StuckAsk>,
     pub attempts: Vec<Attempt>,
     pub deliveries: Deliveries,
     /// Polls that were answered, each with how many of its step are kept.
@@ -120,6 +126,7 @@ pub struct Node {
     pub(super) expiry: Expiry,
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
     pub(super) alerted: BTreeSet<DispatchGroup>,
+    pub(super) stuck: Stuck,
     outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
     /// Answers of turns that wrote nothing, and the turn they rest on.
     hanging: Vec<(u64, Acts)>,
@@ -156,6 +163,7 @@ impl Node {
         let lease = store.lease(&row, &config.groups)?;
         store.announce(&config.announced())?;
         crate::pools::put_all(&mut *store, &config.pools)?;
+        crate::stuck::put_all(&mut *store, &config.stuck.rules)?;
         let mut node = Node {
             peers: Peers::new(store.is_shared()),
             store,
@@ -186,6 +194,7 @@ impl Node {
             expiry: Expiry::from(now),
             last_end: config.owned.iter().map(|g| (g.clone(), now)).collect(),
             alerted: Default::default(),
+            stuck: Stuck::starting(config.stuck.every, now),
             outstanding: VecDeque::new(),
             hanging: Vec::new(),
             inbox,
@@ -248,6 +257,10 @@ impl Node {
         // An engine that is gone has nothing to hear.
         let _ = self.inbox.send(request);
     }
+    /// Where requests of this node's own threads go.
+    pub(super) fn inbox(&self) -> Sender<Request> {
+        self.inbox.clone()
+    }
     pub fn close(&mut self) {
         self.closing = true;
     }
@@ -279,6 +292,7 @@ impl Node {
             self.outbox.next_look(),
             self.deadlines.next_at(),
             self.workflows.next_at(),
+            self.stuck.next_at(),
         ];
         let next = at
             .into_iter()
@@ -362,7 +376,7 @@ impl Node {
             self.follow_ends(turn)?;
             leave(&mut self.board, &mut *self.store, BTreeSet::new())?;
         }
-        self.tell_refused(turn, &settled);
+        self.tell_refused(turn, &settled, now)?;
         let mut picking = Stopwatch::start();
         let mut capped = Vec::new();
         // Until a cascade is through, what it is about to end must not start.
@@ -505,18 +519,15 @@ impl Node {
         super::intake::refuse(request, &problem);
     }
 
-    fn tell_refused(&mut self, turn: &mut Turn, settled: &Settled) {
+    fn tell_refused(&mut self, turn: &mut Turn, settled: &Settled, now: Timestamp) -> Result<()> {
         for (step, refused) in &settled.refused {
             error!(%step, %refused, "a rule asked for a move that does not exist");
-            turn.alerts.push(Alert {
-                entity: "step",
-                entity_id: step.to_string(),
-                reason: "illegal_move".into(),
-                severity: "critical",
-                message: refused.to_string(),
-                open: true,
-            });
+            let (entity_id, message) = (step.to_string(), refused.to_string());
+            self.tell(turn, own("step", &entity_id, "illegal_move", &message, now), now)?;
+            let severity = Severity::Critical;
+            turn.alerts.push(AlertWrite::Open { entity: "step", entity_id, reason: "illegal_move", severity, message });
         }
+        Ok(())
     }
 }
 

@@ -23,6 +23,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0015_pauses", include_str!("../../sql/sqlite/migrations/0015_pauses.sql")),
     ("0016_subscriptions", include_str!("../../sql/sqlite/migrations/0016_subscriptions.sql")),
     ("0017_published_to", include_str!("../../sql/sqlite/migrations/0017_published_to.sql")),
+    ("0018_alerts", include_str!("../../sql/sqlite/migrations/0018_alerts.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

@@ -108,7 +108,7 @@ impl Node {
             workflow.state = WorkflowState::Pending;
             let arrived = Arrived { workflows: vec![workflow.id], ..Arrived::default() };
             let home = workflow.dispatch_group.clone();
-            self.tell(turn, &home, &Signal::Arrived(arrived));
+            self.tell_owner(turn, &home, &Signal::Arrived(arrived));
             self.workflows.abroad.push(workflow);
             return Ok(());
         }
