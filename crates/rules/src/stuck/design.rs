@@ -114,12 +114,15 @@ pub fn of_workflow(
 }
 
 /// Of a pause: it is meant to wait until its time is over, if it has one.
-pub fn of_pause(pause: &Pause, workflow: WorkflowState, now: Timestamp) -> Option<ByDesign> {
+pub fn of_pause(pause: &Pause, workflow: &Workflow, now: Timestamp) -> Option<ByDesign> {
     if pause.state != PauseState::Waiting {
         return None;
     }
-    if workflow == WorkflowState::Compensating {
+    if workflow.state == WorkflowState::Compensating {
         return Some(ByDesign::Compensating);
+    }
+    if workflow.state == WorkflowState::Paused && workflow.paused_by == Some(PausedBy::Person) {
+        return Some(ByDesign::HeldByPerson { by: None });
     }
     pause.wake_at().filter(|at| *at > now).map(|_| ByDesign::Trigger { awaits: pause.awaits() })
 }

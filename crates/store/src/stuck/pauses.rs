@@ -50,7 +50,7 @@ impl Browse {
             created_at: pause.registered_at,
             state_at: due,
             progress_at: due,
-            by_design: of_pause(pause, workflow.state, scene.now),
+            by_design: of_pause(pause, &workflow, scene.now),
             what: format!("the pause behind {} of workflow {}", pause.step_key, workflow.definition.key),
             acts_on: Some(pause.workflow.to_string()),
             ..Candidate::new(Watched::Pause, name(pause), pause.state.word(), pause.registered_at)
