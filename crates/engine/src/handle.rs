@@ -72,7 +72,8 @@ impl Engine {
             .stack_size(STACK)
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
-        let engine = Engine { inbox, healthy, queues, executions, keys, stuck, told, progress: Board::default() };
+        let engine =
+            Engine { inbox, healthy, queues, executions, keys, stuck, told, progress: Board::default() };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 

@@ -137,8 +137,7 @@ impl StuckRule {
         match self.remedy {
             Remedy::Retry => self.auto.unwrap_or(true),
             Remedy::Cancel => self.auto.unwrap_or(false),
-            Remedy::Escalate => self.auto.unwrap_or(true),
-            Remedy::Notify => false,
+            Remedy::Escalate | Remedy::Notify => false,
         }
     }
     pub fn reason(&self) -> &str {

@@ -27,7 +27,8 @@ mod time;
 mod workflow;
 
 pub use alert::{
-    Alert, AlertEvent, AlertMoment, Finding, OBSERVED, Remedy, ReportedStuck, StuckCall, StuckClock, StuckPolicy, StuckRule, Watched,
+    Alert, AlertEvent, AlertMoment, Finding, OBSERVED, Remedy, ReportedStuck, StuckCall, StuckClock,
+    StuckPolicy, StuckRule, Watched,
 };
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
 pub use delivery::{Delivery, DeliveryError, DeliveryStatus};

@@ -207,6 +207,8 @@ pub const REMIND_EVERY_MIN: Duration = Duration::from_secs(60);
 /// Remedies that are tried before a person is asked, and what a rule may say.
 pub const REMEDY_ATTEMPTS_DEFAULT: u32 = 3;
 pub const REMEDY_ATTEMPTS_MAX: u32 = 20;
+/// How long closed alerts and what happened to alerts are kept.
+pub const ALERTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Bytes of a status sentence, a note on an alert or the message of a reported thing.
 pub const ALERT_TEXT_BYTES_MAX: usize = 2_000;
 /// Closed alerts that the figures are made of, the newest.
@@ -237,6 +239,7 @@ const _: () =
     assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");
 const _: () = assert!(KEYS_READ_EVERY.as_millis() < 1_000, "a revoked key is refused within a second");
 const _: () = assert!(KEY_NAME_BYTES_MAX + 50 <= NAME_BYTES_MAX, "a name with its id is a name");
-const _: () = assert!(STUCK_FINDINGS_DEFAULT <= STUCK_FINDINGS_MAX && STUCK_FINDINGS_MAX as usize <= ALERTS_OPEN_MAX);
+const _: () =
+    assert!(STUCK_FINDINGS_DEFAULT <= STUCK_FINDINGS_MAX && STUCK_FINDINGS_MAX as usize <= ALERTS_OPEN_MAX);
 const _: () = assert!(STUCK_EVERY_MIN.as_secs() <= STUCK_EVERY_DEFAULT.as_secs());
 const _: () = assert!(STUCK_FINDINGS_MAX as usize <= STUCK_PAGE);

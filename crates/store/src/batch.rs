@@ -2,9 +2,9 @@
 
 use crate::Lease;
 use model::{
-    Alert, AlertEvent, Block, BranchDecision, Breaker, CompensationRun, Delivery, Detail, DispatchGroup, Event, LogLine, Name,
-    NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, Severity, SignalId, State, Step, StepId,
-    Timestamp, TriggerPayload, Workflow, WorkflowId,
+    Alert, AlertEvent, Block, BranchDecision, Breaker, CompensationRun, Delivery, Detail, DispatchGroup,
+    Event, LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, Severity,
+    SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -275,14 +275,30 @@ pub struct AuditEntry {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AlertWrite {
     /// What a node tells of itself: opened, or renewed if it is open.
-    Open { entity: &'static str, entity_id: String, reason: &'static str, severity: Severity, message: String },
+    Open {
+        entity: &'static str,
+        entity_id: String,
+        reason: &'static str,
+        severity: Severity,
+        message: String,
+    },
     /// Found by a rule; nobody else has opened it.
     New(Box<Alert>),
     /// Seen again, and nothing else.
-    Renew { id: u64, message: String, since: Timestamp },
+    Renew {
+        id: u64,
+        message: String,
+        since: Timestamp,
+    },
     /// Something was decided about it; it still is as it was seen.
     Mark(Box<Alert>),
-    Close { entity: String, entity_id: String, reason: String, by: String, auto_resolved: bool },
+    Close {
+        entity: String,
+        entity_id: String,
+        reason: String,
+        by: String,
+        auto_resolved: bool,
+    },
 }
 
 /// A step that asks an action for things that are stuck.

@@ -95,7 +95,9 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::ChangeAlert(change) => alerts::change(sql, change),
         Change::PutStuckRule(rule) => stuck::put_rule(sql, rule),
         Change::RemoveStuckRule { name } => stuck::remove_rule(sql, name),
-        Change::PutSetting { name, value } => sql.execute(statements::PUT_SETTING, params![*name, value.as_str()]),
+        Change::PutSetting { name, value } => {
+            sql.execute(statements::PUT_SETTING, params![*name, value.as_str()])
+        }
         Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
     }
 }

@@ -32,12 +32,12 @@ pub mod subscriptions;
 pub mod workflows;
 mod writes;
 
+pub use alerts::{AlertChange, AlertFigures, AlertFilter};
 pub use batch::{
     AlertWrite, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, PauseWrite,
-    PayloadWrite, Post, RowKnown, SessionRow, SignalRow, SignalTo, Slot, StepWrite, StuckAsk, TallyKey, Tick, Wake,
-    WorkflowEvent, WorkflowWrite,
+    PayloadWrite, Post, RowKnown, SessionRow, SignalRow, SignalTo, Slot, StepWrite, StuckAsk, TallyKey, Tick,
+    Wake, WorkflowEvent, WorkflowWrite,
 };
-pub use alerts::{AlertChange, AlertFigures, AlertFilter};
 pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,
     StepRow, Totals, WorkflowFilter,

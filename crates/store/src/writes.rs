@@ -10,8 +10,8 @@ mod workflows;
 pub use alerts::event as alert_event;
 
 use crate::batch::{
-    Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, Post, SessionRow, SignalRow,
-    SignalTo, Slot, TallyKey, Tick,
+    Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, Post, SessionRow, SignalRow, SignalTo, Slot,
+    TallyKey, Tick,
 };
 use crate::sql::Param;
 use crate::statements as sql;
@@ -83,6 +83,8 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     if batch.forget {
         plan.put(sql::FORGET_SESSIONS, false, vec![values![batch.now - DAY]]);
         plan.put(sql::FORGET_NODES, false, vec![values![batch.now - 7 * DAY]]);
+        plan.put(sql::FORGET_ALERTS, false, vec![values![batch.now - limits::ALERTS_KEPT]]);
+        plan.put(sql::FORGET_ALERT_EVENTS, false, vec![values![batch.now - limits::ALERTS_KEPT]]);
         plan.put(sql::FORGET_SIGNALS, false, vec![values![batch.now - HOUR]]);
     }
     for (name, value) in settings(batch) {

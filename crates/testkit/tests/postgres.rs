@@ -7,6 +7,7 @@ mod executions_in;
 mod flows;
 mod lines;
 mod queues;
+mod stuck_nodes;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

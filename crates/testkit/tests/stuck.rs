@@ -22,8 +22,15 @@ pub const MINUTE: Duration = Duration::from_secs(60);
 pub async fn stage_with(policy: StuckPolicy) -> Stage {
     let secrets = stepfast_testkit::keys("k1");
     let stuck = StuckConfig { every: None, policy, rules: Vec::new() };
-    Stage::with(Config { by_hand: true, full_history: true, host: "stage".into(), secrets, stuck, ..Config::default() })
-        .await
+    Stage::with(Config {
+        by_hand: true,
+        full_history: true,
+        host: "stage".into(),
+        secrets,
+        stuck,
+        ..Config::default()
+    })
+    .await
 }
 
 /// A rule from the start with another name, to be changed.
@@ -53,16 +60,20 @@ pub async fn look(stage: &Stage, remedies: Remedies) -> Detection {
 
 /// What a look at an instant would find, as rules; nobody decides anything.
 pub fn would_find(stage: &Stage, at: Timestamp) -> Vec<String> {
-    let found = dry_detect(&stage.browse(), StuckPolicy::default(), DetectOrder::default(), at).expect("a look");
+    let found =
+        dry_detect(&stage.browse(), StuckPolicy::default(), DetectOrder::default(), at).expect("a look");
     found.found.into_iter().map(|one| one.rule).collect()
 }
 
+/// What rules found; what a node tells of itself is another matter.
 pub fn open(stage: &Stage) -> Vec<Alert> {
-    stage.browse().alerts(&AlertFilter::open()).expect("a read")
+    all(stage).into_iter().filter(Alert::is_open).collect()
 }
 
 pub fn all(stage: &Stage) -> Vec<Alert> {
-    stage.browse().alerts(&AlertFilter { limit: 1_000, ..AlertFilter::default() }).expect("a read")
+    let found =
+        stage.browse().alerts(&AlertFilter { limit: 1_000, ..AlertFilter::default() }).expect("a read");
+    found.into_iter().filter(|alert| alert.rule.is_some()).collect()
 }
 
 /// What happened to an alert: `opened, admin_notified, remedy`.

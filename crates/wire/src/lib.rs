@@ -67,8 +67,8 @@ pub use step::{
     ProgressView, StepPage, StepShow, StepView,
 };
 pub use stuck::{
-    DetectBody, DetectedView, DetectionView, LeftView, StuckAutoBody, StuckCallBody, StuckRuleBody, StuckRulePage,
-    StuckRuleView,
+    DetectBody, DetectedView, DetectionView, LeftView, StuckAutoBody, StuckCallBody, StuckRuleBody,
+    StuckRulePage, StuckRuleView,
 };
 pub use subscription::{
     SubscriptionBody, SubscriptionChangeBody, SubscriptionMadeView, SubscriptionPage, SubscriptionTestView,

@@ -57,7 +57,7 @@ pub fn look(browse: &Browse, scope: Scope, now: Timestamp) -> Result<Look> {
     let rules = overlaid(browse.stuck_rules()?.into_iter().map(|stored| stored.rule).collect());
     let open = browse.alerts(&AlertFilter { limit: limits::ALERTS_OPEN_MAX, ..AlertFilter::open() })?;
     let mut eye = Eye::new(browse, rules, open, now)?;
-    eye.hear_answers()?;
+    eye.hear_answers(scope)?;
     if scope == Scope::All {
         eye.look_again()?;
         eye.look_around()?;
@@ -164,7 +164,7 @@ impl<'a> Eye<'a> {
     }
 
     /// What actions report, and which are to be asked.
-    fn hear_answers(&mut self) -> Result<()> {
+    fn hear_answers(&mut self, scope: Scope) -> Result<()> {
         let asks: HashMap<String, StuckAsk> =
             self.browse.stuck_asks()?.into_iter().map(|ask| (ask.rule.clone(), ask)).collect();
         let asking: Vec<StuckRule> =
@@ -174,7 +174,8 @@ impl<'a> Eye<'a> {
             match asks.get(&rule.name) {
                 Some(ask) if ask.heard_at.is_none() => self.hear(&rule, ask)?,
                 Some(ask) if self.now.since(ask.asked_at) < every => {}
-                _ => self.look.to_ask.push(rule),
+                _ if scope == Scope::All => self.look.to_ask.push(rule),
+                _ => {}
             }
         }
         Ok(())
@@ -243,7 +244,7 @@ impl Look {
 
     /// What would be done.
     pub fn preview(&self, policy: StuckPolicy, order: DetectOrder) -> Detection {
-        let mut detection = self.begun();
+        let mut detection = Detection { dry_run: true, ..self.begun() };
         let mut spent = 0;
         for seen in &self.seen {
             let all = self.next_of(seen, policy, order, spent);

@@ -69,6 +69,8 @@ pub struct Detected {
 /// What a look came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detection {
+    /// Nothing of it was done.
+    pub dry_run: bool,
     pub found: Vec<Detected>,
     /// Alerts that are closed because the thing has left its state: entity, id and why.
     pub closed: Vec<(String, String, String)>,

@@ -1,5 +1,6 @@
 //! The rules on record: put, changed and removed while work runs; and the switch for all remedies.
 
+use super::Remedies;
 use crate::{Engine, EngineError};
 use model::{Fault, StuckRule, limits};
 use rules::stuck::{defaults, faults};
@@ -20,8 +21,8 @@ impl Engine {
     }
 
     /// Whether remedies are applied at all, by every node, from the next look on.
-    pub async fn set_stuck_auto(&self, on: bool, by: String) -> Result<()> {
-        self.with_store(move |store| switch(store, on, by)).await?
+    pub async fn set_stuck_auto(&self, remedies: Remedies, by: String) -> Result<()> {
+        self.with_store(move |store| switch(store, remedies, by)).await?
     }
 }
 
@@ -39,7 +40,8 @@ fn put(store: &mut dyn Store, rule: StuckRule, source: &'static str, by: String)
         wrong.push(Fault { field: "name".into(), problem, fix: "remove one that nobody needs".into() });
     }
     if !wrong.is_empty() {
-        let named = |fault: Fault| Fault { field: format!("stuck.rule {}: {}", rule.name, fault.field), ..fault };
+        let named =
+            |fault: Fault| Fault { field: format!("stuck.rule {}: {}", rule.name, fault.field), ..fault };
         return Err(EngineError::Invalid(wrong.into_iter().map(named).collect()));
     }
     // Nothing is written down where nothing changes.
@@ -82,7 +84,8 @@ fn remove(store: &mut dyn Store, name: &str, by: String) -> Result<bool> {
     Ok(true)
 }
 
-fn switch(store: &mut dyn Store, on: bool, by: String) -> Result<()> {
+fn switch(store: &mut dyn Store, remedies: Remedies, by: String) -> Result<()> {
+    let on = remedies == Remedies::Apply;
     let before = record::auto(store.reader())?;
     let entry = AuditEntry {
         who: by,
@@ -93,7 +96,10 @@ fn switch(store: &mut dyn Store, on: bool, by: String) -> Result<()> {
         after: Some(on.to_string()),
     };
     let at = store.now();
-    store.change(vec![Change::PutSetting { name: record::AUTO, value: on.to_string() }, Change::Audit { at, entry }])?;
+    store.change(vec![
+        Change::PutSetting { name: record::AUTO, value: on.to_string() },
+        Change::Audit { at, entry },
+    ])?;
     Ok(())
 }
 

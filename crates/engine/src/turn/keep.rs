@@ -9,7 +9,9 @@ use super::timers::Timers;
 use crate::executions::forget_pages;
 use crate::signal::Signal;
 use crate::stuck::own;
-use model::{Breaker, DispatchGroup, OBSERVED, SessionId, Severity, State, Step, StepId, StepKind, Timestamp, limits};
+use model::{
+    Breaker, DispatchGroup, OBSERVED, SessionId, Severity, State, Step, StepId, StepKind, Timestamp, limits,
+};
 use rules::board::{Board, Opened};
 use rules::{outbox, recover};
 use std::collections::HashSet;

@@ -17,8 +17,8 @@ use super::timers::Timers;
 use super::workflows::Workflows;
 use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
-use crate::{Config, EngineError, Ids, Stopwatch};
 use crate::stuck::own;
+use crate::{Config, EngineError, Ids, Stopwatch};
 use model::{
     BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, Severity, SignalId, StepId, Timestamp, limits,
 };
@@ -31,8 +31,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use store::{
-    AlertWrite, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store, StoreError,
-    TallyKey, Wake,
+    AlertWrite, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store,
+    StoreError, TallyKey, Wake,
 };
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -525,7 +525,13 @@ impl Node {
             let (entity_id, message) = (step.to_string(), refused.to_string());
             self.tell(turn, own("step", &entity_id, "illegal_move", &message, now), now)?;
             let severity = Severity::Critical;
-            turn.alerts.push(AlertWrite::Open { entity: "step", entity_id, reason: "illegal_move", severity, message });
+            turn.alerts.push(AlertWrite::Open {
+                entity: "step",
+                entity_id,
+                reason: "illegal_move",
+                severity,
+                message,
+            });
         }
         Ok(())
     }

@@ -4,7 +4,9 @@ use super::node::{Node, Turn};
 use crate::EngineError;
 use crate::request::{GroupOperation, Operation, Reply, WorkflowOperation, WorkflowVerb};
 use crate::stuck::Seen;
-use model::{Decision, NewStep, Remedy, StepId, StuckCall, StuckRule, Timestamp, Watched, WorkflowId, WorkflowState};
+use model::{
+    Decision, NewStep, Remedy, StepId, StuckCall, StuckRule, Timestamp, Watched, WorkflowId, WorkflowState,
+};
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
 use serde_json::{Value, json};
@@ -65,12 +67,15 @@ impl Node {
         let is = |state: WorkflowState| seen.finding.state.as_deref() == Some(state.word());
         let verb = match remedy {
             Remedy::Cancel => WorkflowVerb::Cancel,
-            _ if seen.rule.entity == Some(Watched::Compensation) => WorkflowVerb::Resolve(Decision::RetryCompensation),
+            _ if seen.rule.entity == Some(Watched::Compensation) => {
+                WorkflowVerb::Resolve(Decision::RetryCompensation)
+            }
             _ if is(WorkflowState::Paused) => WorkflowVerb::Resume,
             _ => WorkflowVerb::Resolve(Decision::Retry),
         };
         let (by, why) = (seen.rule.operator(), seen.finding.message.clone());
-        let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
+        let operation =
+            WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
         let (reply, answer) = reply();
         self.operate_workflow(turn, operation, reply, now)?;
         Ok(outcome(answer))
@@ -95,10 +100,17 @@ impl Node {
     }
 
     /// What is not ours is set right by an action of its owner, which is told what and why.
-    fn remedy_by_action(&mut self, turn: &mut Turn, seen: &Seen, remedy: Remedy, now: Timestamp) -> Result<Applied> {
+    fn remedy_by_action(
+        &mut self,
+        turn: &mut Turn,
+        seen: &Seen,
+        remedy: Remedy,
+        now: Timestamp,
+    ) -> Result<Applied> {
         let finding = &seen.finding;
         let named = finding.data.get(format!("{remedy}_action")).and_then(Value::as_str);
-        let named = named.map(|action| StuckCall { action: action.into(), queue: None, arguments: Value::Null });
+        let named =
+            named.map(|action| StuckCall { action: action.into(), queue: None, arguments: Value::Null });
         let Some(call) = seen.rule.remedy_by.clone().or(named) else {
             return Ok(Err(format!("no action is named that can {remedy} it")));
         };

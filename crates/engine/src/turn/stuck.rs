@@ -62,7 +62,9 @@ impl Node {
             self.stuck.next_at = self.config.stuck.every.map(|every| now + every);
         }
         self.stuck.answers_at = None;
-        self.begin_look(DetectOrder { remedies: Remedies::Apply, scope }, None, now);
+        // Where nobody wants looks by themselves, what was asked for is heard and no more.
+        let remedies = if self.config.stuck.every.is_some() { Remedies::Apply } else { Remedies::Leave };
+        self.begin_look(DetectOrder { remedies, scope }, None, now);
     }
 
     pub(super) fn detect(&mut self, order: DetectOrder, reply: Reply<Detection>, now: Timestamp) {
@@ -161,12 +163,14 @@ impl Node {
         }
         let (entity, id, reason) = seen.finding.key();
         let is = alerts::open_one(self.store.reader(), &entity, &id, &reason)?;
-        Ok(is.map(|alert| (alert.id, alert.version)) == seen.alert.as_ref().map(|alert| (alert.id, alert.version)))
+        Ok(is.map(|alert| (alert.id, alert.version))
+            == seen.alert.as_ref().map(|alert| (alert.id, alert.version)))
     }
 
     /// Everything that follows from one thing that is stuck; how many remedies were refused.
     fn follow_one(&mut self, turn: &mut Turn, seen: &Seen, all: &[Next], now: Timestamp) -> Result<usize> {
-        let mut alert = seen.alert.clone().map_or_else(|| fresh(seen, now), |alert| renewed(alert, seen, now));
+        let mut alert =
+            seen.alert.clone().map_or_else(|| fresh(seen, now), |alert| renewed(alert, seen, now));
         let (mut decided, mut failed) = (false, 0);
         for next in all {
             decided |= !matches!(next, Next::Renew | Next::Held(_));
@@ -175,7 +179,9 @@ impl Node {
         turn.alerts.push(match (&seen.alert, decided) {
             (None, _) => AlertWrite::New(Box::new(alert)),
             (Some(_), true) => AlertWrite::Mark(Box::new(alert)),
-            (Some(_), false) => AlertWrite::Renew { id: alert.id, message: alert.message, since: alert.since },
+            (Some(_), false) => {
+                AlertWrite::Renew { id: alert.id, message: alert.message, since: alert.since }
+            }
         });
         Ok(failed)
     }
@@ -189,7 +195,9 @@ impl Node {
     ) -> Result<usize> {
         match next {
             Next::Renew | Next::Held(_) => {}
-            Next::Open => note(turn, alert, (AlertMoment::Opened, &seen.rule.operator()), &alert.message, now),
+            Next::Open => {
+                note(turn, alert, (AlertMoment::Opened, &seen.rule.operator()), &alert.message, now)
+            }
             Next::TellAdmin | Next::Remind => {
                 alert.admin_notified_at = Some(now);
                 let notice = match next {
@@ -255,7 +263,13 @@ impl Node {
         for rule in std::mem::take(&mut look.to_ask) {
             match self.ask_for_stuck(turn, &rule, now)? {
                 Ok(step) => {
-                    let ask = StuckAsk { rule: rule.name.clone(), step, asked_at: now, heard_at: None, fault: None };
+                    let ask = StuckAsk {
+                        rule: rule.name.clone(),
+                        step,
+                        asked_at: now,
+                        heard_at: None,
+                        fault: None,
+                    };
                     turn.stuck_asks.push(ask);
                     detection.asked.push(rule.name);
                     awaited = true;
@@ -263,9 +277,7 @@ impl Node {
                 Err(fault) => detection.faults.push(format!("rule {}: {fault}", rule.name)),
             }
         }
-        if awaited {
-            self.stuck.answers_at = Some(now + limits::STUCK_ANSWER_EVERY);
-        }
+        self.stuck.answers_at = awaited.then(|| now + limits::STUCK_ANSWER_EVERY);
         Ok(())
     }
 }

@@ -44,7 +44,10 @@ pub enum Next {
 pub fn next(course: &Course) -> Vec<Next> {
     let mut all = vec![if course.alert.is_none() { Next::Open } else { Next::Renew }];
     all.extend(told(course));
-    if course.has_user && course.rule.status.is_some() && course.alert.is_none_or(|a| a.user_notified_at.is_none()) {
+    if course.has_user
+        && course.rule.status.is_some()
+        && course.alert.is_none_or(|a| a.user_notified_at.is_none())
+    {
         all.push(Next::TellUser);
     }
     all.extend(remedied(course));
@@ -60,7 +63,8 @@ fn told(course: &Course) -> Option<Next> {
     match alert.admin_notified_at {
         None if severity > Severity::Low => Some(Next::TellAdmin),
         Some(at) => {
-            let waits = severity >= Severity::High && alert.acknowledged_at.is_none() && alert.reviewed_at.is_none();
+            let waits =
+                severity >= Severity::High && alert.acknowledged_at.is_none() && alert.reviewed_at.is_none();
             (waits && course.now.since(at) >= course.rule.remind_every).then_some(Next::Remind)
         }
         None => None,
@@ -94,7 +98,8 @@ fn remedied(course: &Course) -> Option<Next> {
         return Some(Next::Held("this look applies no remedies"));
     }
     let tried = alert.map_or(0, |a| a.attempts);
-    if alert.and_then(|a| a.last_remedy_at).is_some_and(|at| course.now.since(at) < course.policy.cooling_off) {
+    if alert.and_then(|a| a.last_remedy_at).is_some_and(|at| course.now.since(at) < course.policy.cooling_off)
+    {
         return Some(Next::Held("the last remedy was a short while ago"));
     }
     if tried >= rule.attempts {

@@ -15,10 +15,34 @@ const TABLE: [Line; 11] = {
     use StuckClock::{Progress, State};
     [
         ("step-waiting", Watched::Step, &["pending", "polling"], HOUR, State, Severity::High, Remedy::Notify),
-        ("step-running", Watched::Step, &["dispatched", "running"], HOUR, State, Severity::High, Remedy::Notify),
-        ("workflow-failed", Watched::Workflow, &["failed"], HOUR, State, Severity::Critical, Remedy::Escalate),
+        (
+            "step-running",
+            Watched::Step,
+            &["dispatched", "running"],
+            HOUR,
+            State,
+            Severity::High,
+            Remedy::Notify,
+        ),
+        (
+            "workflow-failed",
+            Watched::Workflow,
+            &["failed"],
+            HOUR,
+            State,
+            Severity::Critical,
+            Remedy::Escalate,
+        ),
         ("workflow-paused", Watched::Workflow, &["paused"], HOUR, State, Severity::High, Remedy::Escalate),
-        ("workflow-still", Watched::Workflow, &["pending", "running"], DAY, Progress, Severity::Medium, Remedy::Notify),
+        (
+            "workflow-still",
+            Watched::Workflow,
+            &["pending", "running"],
+            DAY,
+            Progress,
+            Severity::Medium,
+            Remedy::Notify,
+        ),
         (
             "compensation-failed",
             Watched::Compensation,
@@ -28,17 +52,49 @@ const TABLE: [Line; 11] = {
             Severity::Critical,
             Remedy::Escalate,
         ),
-        ("compensation-still", Watched::Compensation, &["compensating"], HOUR, Progress, Severity::High, Remedy::Notify),
+        (
+            "compensation-still",
+            Watched::Compensation,
+            &["compensating"],
+            HOUR,
+            Progress,
+            Severity::High,
+            Remedy::Notify,
+        ),
         ("pause-overdue", Watched::Pause, &["waiting"], 15 * MINUTE, State, Severity::High, Remedy::Notify),
-        ("message-group-blocked", Watched::MessageGroup, &["blocked"], HOUR, State, Severity::High, Remedy::Escalate),
-        ("dispatch-group-unowned", Watched::DispatchGroup, &["no_owner"], 5 * MINUTE, State, Severity::Critical, Remedy::Escalate),
+        (
+            "message-group-blocked",
+            Watched::MessageGroup,
+            &["blocked"],
+            HOUR,
+            State,
+            Severity::High,
+            Remedy::Escalate,
+        ),
+        (
+            "dispatch-group-unowned",
+            Watched::DispatchGroup,
+            &["no_owner"],
+            5 * MINUTE,
+            State,
+            Severity::Critical,
+            Remedy::Escalate,
+        ),
         ("breaker-off", Watched::Breaker, &["off"], DAY, State, Severity::Medium, Remedy::Notify),
     ]
 };
 
 /// Tracked flows, which know themselves when they should be over.
 const FLOWS: [Line; 2] = [
-    ("flow-overdue", Watched::Flow, &["pending", "running"], 0, StuckClock::State, Severity::High, Remedy::Escalate),
+    (
+        "flow-overdue",
+        Watched::Flow,
+        &["pending", "running"],
+        0,
+        StuckClock::State,
+        Severity::High,
+        Remedy::Escalate,
+    ),
     ("flow-failed", Watched::Flow, &["failed"], HOUR, StuckClock::State, Severity::High, Remedy::Escalate),
 ];
 
@@ -116,7 +172,11 @@ mod tests {
         let page = include_str!("../../../../docs/stuck.md");
         for rule in defaults() {
             let (entity, states) = (rule.entity.unwrap(), rule.states.join(", "));
-            let age = if rule.older_than.is_zero() { "at once".into() } else { crate::stuck::span(rule.older_than) };
+            let age = if rule.older_than.is_zero() {
+                "at once".into()
+            } else {
+                crate::stuck::span(rule.older_than)
+            };
             let line = format!(
                 "| `{}` | {entity} | {states} | {age} | {} | {} | {} |",
                 rule.name, rule.clock, rule.severity, rule.remedy

@@ -9,30 +9,50 @@ use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ByDesign {
-    Throttled { until: Timestamp },
-    DueLater { at: Timestamp },
-    NextPoll { at: Timestamp },
+    Throttled {
+        until: Timestamp,
+    },
+    DueLater {
+        at: Timestamp,
+    },
+    NextPoll {
+        at: Timestamp,
+    },
     /// A trigger is awaited, and its time is not over.
-    Trigger { awaits: String },
+    Trigger {
+        awaits: String,
+    },
     /// Another step, its children or another workflow comes first.
-    Before { what: String },
+    Before {
+        what: String,
+    },
     /// What it waits for has an open alert of its own.
     BehindAlert,
     BreakerOff,
     /// A person holds it back.
-    HeldByPerson { by: Option<String> },
+    HeldByPerson {
+        by: Option<String>,
+    },
     /// A pool lets the next one start later.
-    Pool { pool: String },
+    Pool {
+        pool: String,
+    },
     /// Workers that could take it are there, and busy.
-    Busy { sessions: usize },
+    Busy {
+        sessions: usize,
+    },
     /// It is tried again by itself then.
-    RetryLater { at: Timestamp },
+    RetryLater {
+        at: Timestamp,
+    },
     /// It is being undone.
     Compensating,
     /// It was done again, and what took its place has not ended.
     Replaced,
     /// It has an end of its own.
-    EndsAt { at: Timestamp },
+    EndsAt {
+        at: Timestamp,
+    },
 }
 
 impl fmt::Display for ByDesign {

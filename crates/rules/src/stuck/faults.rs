@@ -30,7 +30,12 @@ fn states_of(entity: Watched) -> Vec<&'static str> {
             State::TimedOut,
         ]),
         Watched::Workflow => {
-            let all = [WorkflowState::Pending, WorkflowState::Running, WorkflowState::Paused, WorkflowState::Failed];
+            let all = [
+                WorkflowState::Pending,
+                WorkflowState::Running,
+                WorkflowState::Paused,
+                WorkflowState::Failed,
+            ];
             all.iter().map(|s| s.word()).collect()
         }
         Watched::Compensation => {
@@ -71,7 +76,11 @@ fn names(rule: &StuckRule, faults: &mut Faults) {
     }
     let reason = rule.reason();
     if reason.is_empty() || reason.len() > most || !reason.chars().all(plain) {
-        faults.put("reason", format!("`{reason}` is no reason"), "write it like a name, as `pending_too_long`");
+        faults.put(
+            "reason",
+            format!("`{reason}` is no reason"),
+            "write it like a name, as `pending_too_long`",
+        );
     }
     let long = |text: &Option<String>| text.as_ref().is_some_and(|t| t.is_empty() || t.len() > most);
     for (field, text) in [
@@ -84,28 +93,37 @@ fn names(rule: &StuckRule, faults: &mut Faults) {
             faults.put(field, "is empty or too long", format!("use 1 to {most} bytes, or leave it out"));
         }
     }
-    let is_long = |(name, value): (&String, &String)| name.is_empty() || name.len() > most || value.len() > most;
+    let is_long =
+        |(name, value): (&String, &String)| name.is_empty() || name.len() > most || value.len() > most;
     if rule.labels.len() > limits::LABELS_MAX || rule.labels.iter().any(is_long) {
-        let fix = format!("write at most {} with names and values of at most {most} bytes", limits::LABELS_MAX);
+        let fix =
+            format!("write at most {} with names and values of at most {most} bytes", limits::LABELS_MAX);
         faults.put("labels", "there are too many, or one is too long or has no name", fix);
     }
     let status = rule.status.as_deref().unwrap_or("-");
     if status.trim().is_empty() || status.len() > limits::ALERT_TEXT_BYTES_MAX || status.contains('\0') {
-        let fix = format!("write one sentence of at most {} bytes, or leave it out", limits::ALERT_TEXT_BYTES_MAX);
+        let fix =
+            format!("write one sentence of at most {} bytes, or leave it out", limits::ALERT_TEXT_BYTES_MAX);
         faults.put("status", "is empty or too long", fix);
     }
 }
 
 fn subject(rule: &StuckRule, faults: &mut Faults) {
     let all: Vec<&str> = Watched::ALL.iter().map(|entity| entity.word()).collect();
-    let fix = format!("write `entity` as one of {}, or `detect` with an action that reports yours", all.join(", "));
+    let fix =
+        format!("write `entity` as one of {}, or `detect` with an action that reports yours", all.join(", "));
     match (rule.entity, &rule.detect) {
-        (None, None) => faults.put("entity", "the rule says neither what it looks at nor who reports it", fix),
-        (Some(_), Some(_)) => faults.put("entity", "the rule has both `entity` and `detect`", "leave one of them out"),
+        (None, None) => {
+            faults.put("entity", "the rule says neither what it looks at nor who reports it", fix)
+        }
+        (Some(_), Some(_)) => {
+            faults.put("entity", "the rule has both `entity` and `detect`", "leave one of them out")
+        }
         _ => {}
     }
     for (field, call) in [("detect.action", &rule.detect), ("remedy_by.action", &rule.remedy_by)] {
-        let named = call.as_ref().is_none_or(|c| !c.action.is_empty() && c.action.len() <= limits::NAME_BYTES_MAX);
+        let named =
+            call.as_ref().is_none_or(|c| !c.action.is_empty() && c.action.len() <= limits::NAME_BYTES_MAX);
         if !named {
             faults.put(field, "is empty or too long", "name an action that a worker offers");
         }
@@ -151,7 +169,11 @@ fn times(rule: &StuckRule, faults: &mut Faults) {
         faults.put("detect.every", "is too short or too long", format!("write {least}s to {days}d"));
     }
     if rule.max == 0 || rule.max > limits::STUCK_FINDINGS_MAX {
-        faults.put("max", format!("{} is out of range", rule.max), format!("write 1 to {}", limits::STUCK_FINDINGS_MAX));
+        faults.put(
+            "max",
+            format!("{} is out of range", rule.max),
+            format!("write 1 to {}", limits::STUCK_FINDINGS_MAX),
+        );
     }
     if rule.attempts == 0 || rule.attempts > limits::REMEDY_ATTEMPTS_MAX {
         let fix = format!("write 1 to {}", limits::REMEDY_ATTEMPTS_MAX);

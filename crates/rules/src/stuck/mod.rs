@@ -86,7 +86,9 @@ pub enum NotStuck {
     /// The rule does not speak of it, or not any more.
     Other,
     /// It is not old enough.
-    NotYet { since: Timestamp },
+    NotYet {
+        since: Timestamp,
+    },
     ByDesign(ByDesign),
 }
 

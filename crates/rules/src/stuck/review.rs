@@ -11,11 +11,19 @@ pub enum Review {
     /// Somebody has seen it; it is not told again.
     Acknowledge,
     /// It is somebody's; without a name, nobody's.
-    Assign { to: Option<String> },
-    Note { text: String },
+    Assign {
+        to: Option<String>,
+    },
+    Note {
+        text: String,
+    },
     /// It is over, with what was done.
-    Resolve { notes: String },
-    Reopen { why: String },
+    Resolve {
+        notes: String,
+    },
+    Reopen {
+        why: String,
+    },
 }
 
 impl Review {
@@ -38,7 +46,8 @@ pub fn review(
     now: Timestamp,
 ) -> Result<(Alert, AlertMoment, String), String> {
     let mut after = Alert { updated_at: now, ..alert.clone() };
-    let is_over = || format!("it was closed by {}; reopen it first", alert.closed_by.as_deref().unwrap_or("nobody"));
+    let is_over =
+        || format!("it was closed by {}; reopen it first", alert.closed_by.as_deref().unwrap_or("nobody"));
     let (moment, text) = match wanted {
         Review::Reopen { .. } if alert.is_open() => return Err("it is open".into()),
         Review::Reopen { why } => {

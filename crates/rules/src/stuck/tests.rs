@@ -98,13 +98,22 @@ fn what_waits_by_design_is_not_stuck_however_old_it_is() {
         (Why::DueLater { at: later, throttled: false }, "no: it is due later"),
         (Why::PollLater { at: later, number: 3 }, "no: it waits for its next poll"),
         (Why::Breaker { everywhere: true, why: None, until: None }, "no: the breaker is off"),
-        (Why::GroupPaused { message_group: group(), by: Some("anna".into()), why: None }, "no: anna holds it back"),
-        (Why::GroupBlocked { message_group: group(), by: StepId::of(3) }, "no: what it waits for has an open alert"),
+        (
+            Why::GroupPaused { message_group: group(), by: Some("anna".into()), why: None },
+            "no: anna holds it back",
+        ),
+        (
+            Why::GroupBlocked { message_group: group(), by: StepId::of(3) },
+            "no: what it waits for has an open alert",
+        ),
         (Why::PoolFull { pool: "card".into(), used: 2, of: 2 }, "no: its pool `card` lets it start later"),
         (Why::Busy { sessions: 2 }, "no: all 2 session(s) that could take it are busy"),
         (Why::Predecessor { index: 1, live: 2 }, "no: 2 step(s) at index 1 of its block have not ended"),
         (Why::Children { live: 4 }, "no: it waits for 4 live step(s) of its child block"),
-        (Why::NoWorker { queue: "default".into(), action: "pay".into() }, "step charge (pay) is pending for 8 h"),
+        (
+            Why::NoWorker { queue: "default".into(), action: "pay".into() },
+            "step charge (pay) is pending for 8 h",
+        ),
         (Why::NoPool { pool: "card".into() }, "step charge (pay) is pending for 8 h"),
         (Why::NoOwner { dispatch_group: "alpha".into() }, "step charge (pay) is pending for 8 h"),
         (Why::Queued { since: at(1.0) }, "step charge (pay) is pending for 8 h"),
@@ -117,18 +126,22 @@ fn what_waits_by_design_is_not_stuck_however_old_it_is() {
 
 #[test]
 fn what_has_an_alert_is_closed_only_when_it_was_seen_to_have_left() {
-    let seen = |candidate: Option<Candidate>| match observe(&rule("state=failed"), candidate.as_ref(), at(9.0)) {
-        Observed::Still(_) => "still".to_string(),
-        Observed::Waits(why) => format!("waits: {why}"),
-        Observed::Left(how) => format!("left: {how}"),
-    };
+    let seen =
+        |candidate: Option<Candidate>| match observe(&rule("state=failed"), candidate.as_ref(), at(9.0)) {
+            Observed::Still(_) => "still".to_string(),
+            Observed::Waits(why) => format!("waits: {why}"),
+            Observed::Left(how) => format!("left: {how}"),
+        };
     let failed = Candidate { state: "failed".into(), ..step() };
     let instead = |state: &str, hours: f64| {
         Some(Candidate { state: state.into(), state_at: at(hours), acts_on: Some("8".into()), ..step() })
     };
     assert_eq!(seen(None), "left: it is gone");
     assert_eq!(seen(Some(failed.clone())), "still");
-    assert_eq!(seen(Some(Candidate { by_design: Some(ByDesign::BreakerOff), ..failed.clone() })), "waits: the breaker is off");
+    assert_eq!(
+        seen(Some(Candidate { by_design: Some(ByDesign::BreakerOff), ..failed.clone() })),
+        "waits: the breaker is off"
+    );
     assert_eq!(seen(Some(step())), "left: it is pending now");
     assert_eq!(seen(Some(Candidate { state_at: at(8.9), ..failed })), "left: it moved, and is failed now");
     let not_yet = "waits: what took its place has not ended, or not for long";
@@ -261,7 +274,10 @@ fn the_rule_decides_the_remedy() {
 #[test]
 fn remedies_are_bounded_and_end_with_a_person() {
     let retry = "severity=low remedy=retry attempts=3";
-    assert_eq!(follows(retry, "tried=1 last=9.5", |_| {}), "renew, held (the last remedy was a short while ago)");
+    assert_eq!(
+        follows(retry, "tried=1 last=9.5", |_| {}),
+        "renew, held (the last remedy was a short while ago)"
+    );
     assert_eq!(follows(retry, "tried=1 last=9", |_| {}), "renew, retry");
     assert_eq!(follows(retry, "tried=3 last=9", |_| {}), "renew, escalate (remedies did not help)");
     assert_eq!(
@@ -283,7 +299,11 @@ fn remedies_are_bounded_and_end_with_a_person() {
 fn what_an_action_reports_is_read_or_told_what_it_should_be() {
     let rule = StuckRule { max: 3, older_than: Duration::from_secs(3600), ..rule("") };
     let read = |text: &str| match parse_reported(&rule, Some(text), at(10.0)) {
-        Ok(found) => found.iter().map(|f| format!("{} {} {:?}", f.entity, f.entity_id, f.user)).collect::<Vec<_>>().join("; "),
+        Ok(found) => found
+            .iter()
+            .map(|f| format!("{} {} {:?}", f.entity, f.entity_id, f.user))
+            .collect::<Vec<_>>()
+            .join("; "),
         Err(problem) => format!("no: {}", problem.split("; answer").next().unwrap()),
     };
     let old = "1970-01-01T02:00:00Z";
@@ -292,14 +312,24 @@ fn what_an_action_reports_is_read_or_told_what_it_should_be() {
         read(&format!(r#"[{{"entity_type":"bonus","entity_id":12,"user":"u-7","since":"{old}"}}]"#)),
         "bonus 12 Some(\"u-7\")"
     );
-    assert_eq!(read(r#"[{"entity_type":"bonus","entity_id":"b","since":"1970-01-01T09:30:00Z"}]"#), "", "not old enough");
     assert_eq!(
-        read(&format!(r#"[{0},{0}]"#, format_args!(r#"{{"entity_type":"a","entity_id":"b","since":"{old}"}}"#))),
+        read(r#"[{"entity_type":"bonus","entity_id":"b","since":"1970-01-01T09:30:00Z"}]"#),
+        "",
+        "not old enough"
+    );
+    assert_eq!(
+        read(&format!(
+            r#"[{0},{0}]"#,
+            format_args!(r#"{{"entity_type":"a","entity_id":"b","since":"{old}"}}"#)
+        )),
         "a b None",
         "the same thing once"
     );
     assert!(read("{}").starts_with("no: invalid type: map"), "{}", read("{}"));
-    assert_eq!(read(r#"[{"entity_type":"","entity_id":1}]"#), "no: [0]: `entity_type` is empty or longer than 255 bytes");
+    assert_eq!(
+        read(r#"[{"entity_type":"","entity_id":1}]"#),
+        "no: [0]: `entity_type` is empty or longer than 255 bytes"
+    );
     assert_eq!(
         read(r#"[{"entity_type":"a","entity_id":1,"since":"yesterday"}]"#),
         "no: [0]: `since` is `yesterday`, which is no RFC 3339 instant"
@@ -323,7 +353,10 @@ fn people_acknowledge_assign_note_resolve_and_reopen() {
     assert_eq!(done("", Review::Assign { to: None }), "assigned open nobody");
     assert_eq!(done("", Review::Note { text: " ".into() }), "no: a note needs words");
     assert_eq!(done("", Review::Note { text: "asked the bank".into() }), "note open asked the bank");
-    assert_eq!(done("", Review::Resolve { notes: String::new() }), "no: say what was done, for whoever meets it next");
+    assert_eq!(
+        done("", Review::Resolve { notes: String::new() }),
+        "no: say what was done, for whoever meets it next"
+    );
     assert_eq!(done("escalated=1", Review::Resolve { notes: "credited".into() }), "resolved closed credited");
     assert_eq!(done("", Review::Reopen { why: "again".into() }), "no: it is open");
     assert_eq!(done("closed=9", Review::Reopen { why: "again".into() }), "reopened open in review again");
@@ -331,7 +364,14 @@ fn people_acknowledge_assign_note_resolve_and_reopen() {
 
 #[test]
 fn spans_are_told_in_their_two_largest_units() {
-    for (seconds, words) in [(0, "0 s"), (59, "59 s"), (3_600, "1 h"), (5_430, "1 h 30 min"), (266_400, "3 d 2 h"), (86_401, "1 d")] {
+    for (seconds, words) in [
+        (0, "0 s"),
+        (59, "59 s"),
+        (3_600, "1 h"),
+        (5_430, "1 h 30 min"),
+        (266_400, "3 d 2 h"),
+        (86_401, "1 d"),
+    ] {
         assert_eq!(span(Duration::from_secs(seconds)), words);
     }
 }

@@ -24,7 +24,8 @@ pub fn span(length: Duration) -> String {
 pub fn parse_reported(rule: &StuckRule, answer: Option<&str>, at: Timestamp) -> Result<Vec<Finding>, String> {
     let how = "answer a list of objects with `entity_type`, `entity_id` and, if known, `user`, `since`, `message`, `labels`, `data`";
     let text = answer.unwrap_or("[]");
-    let all: Vec<ReportedStuck> = serde_json::from_str(text).map_err(|problem| format!("{problem}; {how}"))?;
+    let all: Vec<ReportedStuck> =
+        serde_json::from_str(text).map_err(|problem| format!("{problem}; {how}"))?;
     if all.len() > rule.max as usize {
         let problem = format!("{} things are reported", all.len());
         return Err(format!("{problem}; report at most {} at once, the oldest first", rule.max));
@@ -32,7 +33,9 @@ pub fn parse_reported(rule: &StuckRule, answer: Option<&str>, at: Timestamp) -> 
     let mut found: Vec<Finding> = Vec::new();
     for (n, one) in all.into_iter().enumerate() {
         let finding = finding(rule, one, at).map_err(|problem| format!("[{n}]: {problem}; {how}"))?;
-        if !found.iter().any(|other| other.key() == finding.key()) && at.since(finding.since) >= rule.older_than {
+        if !found.iter().any(|other| other.key() == finding.key())
+            && at.since(finding.since) >= rule.older_than
+        {
             found.push(finding);
         }
     }

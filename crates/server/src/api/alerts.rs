@@ -99,7 +99,9 @@ pub async fn review(
     Posted(mut body): Posted<wire::AlertReviewBody>,
 ) -> Result<Json<wire::AlertView>, ApiError> {
     let by = caller.signed(body.by.take())?;
-    let strange = || format!("`{verb}` is nothing that is done to an alert; write ack, assign, note, resolve or reopen");
+    let strange = || {
+        format!("`{verb}` is nothing that is done to an alert; write ack, assign, note, resolve or reopen")
+    };
     let wanted = review_of(&verb, body).ok_or_else(|| ApiError::NotFound(strange()))?;
     let alert = app.site.engine.review(id, wanted, by).await?;
     Ok(Json(convert::alert_view(&alert, app.now())))

@@ -99,7 +99,10 @@ pub fn routes() -> Routes {
         .at("/v1/alerts/{id}/{verb}", [post(Operate, alerts::review)])
         .at("/v1/stuck/detect", [post(Operate, stuck::detect)])
         .at("/v1/stuck/rules", [get(View, stuck::rules)])
-        .at("/v1/stuck/rules/{name}", [put(Administer, stuck::put_rule), delete(Administer, stuck::remove_rule)])
+        .at(
+            "/v1/stuck/rules/{name}",
+            [put(Administer, stuck::put_rule), delete(Administer, stuck::remove_rule)],
+        )
         .at("/v1/stuck/auto", [put(Operate, stuck::switch)])
         .at("/v1/audit", [get(View, audit::list)])
         .at("/v1/worker/claim", [post(Work, worker::claim)])

@@ -28,7 +28,7 @@ pub async fn detect(
     } else {
         app.site.engine.detect(order).await?
     };
-    Ok(Json(convert::detection_view(&detection, body.dry_run)))
+    Ok(Json(convert::detection_view(&detection)))
 }
 
 pub async fn rules(State(app): State<Arc<App>>) -> Result<Json<wire::StuckRulePage>, ApiError> {
@@ -67,7 +67,9 @@ pub async fn remove_rule(
     let by = caller.signed(by)?;
     match app.site.engine.remove_stuck_rule(name.clone(), by).await? {
         true => Ok(Json(serde_json::json!({ "removed": name }))),
-        false => Err(ApiError::NotFound(format!("no rule `{name}` is on record; one from the start can be switched off"))),
+        false => Err(ApiError::NotFound(format!(
+            "no rule `{name}` is on record; one from the start can be switched off"
+        ))),
     }
 }
 
@@ -77,6 +79,7 @@ pub async fn switch(
     Posted(body): Posted<wire::StuckAutoBody>,
 ) -> Result<Json<wire::StuckAutoBody>, ApiError> {
     let by = caller.signed(body.by)?;
-    app.site.engine.set_stuck_auto(body.auto, by).await?;
+    let remedies = if body.auto { Remedies::Apply } else { Remedies::Leave };
+    app.site.engine.set_stuck_auto(remedies, by).await?;
     Ok(Json(wire::StuckAutoBody { auto: body.auto, by: None }))
 }

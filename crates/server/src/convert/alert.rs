@@ -5,7 +5,8 @@ use model::{Alert, AlertEvent, Timestamp};
 use store::AlertFigures;
 
 pub fn alert_view(alert: &Alert, now: Timestamp) -> wire::AlertView {
-    let Alert { id, entity, entity_id, reason, message, closed_by, rule, user, labels, data, .. } = alert.clone();
+    let Alert { id, entity, entity_id, reason, message, closed_by, rule, user, labels, data, .. } =
+        alert.clone();
     wire::AlertView {
         id,
         entity,

@@ -54,7 +54,11 @@ pub fn stuck_rule(body: StuckRuleBody, is: Option<StuckRule>) -> Result<StuckRul
     }
     if let Some(StuckCallBody { action, queue, arguments, every }) = body.remedy_by {
         if every.is_some() {
-            reading.put("remedy_by.every", "a remedy is not applied by the clock".into(), "leave it out".into());
+            reading.put(
+                "remedy_by.every",
+                "a remedy is not applied by the clock".into(),
+                "leave it out".into(),
+            );
         }
         rule.remedy_by = Some(StuckCall { action, queue, arguments });
     }
@@ -153,7 +157,7 @@ pub fn stuck_rule_view(
     }
 }
 
-pub fn detection_view(detection: &Detection, dry_run: bool) -> wire::DetectionView {
+pub fn detection_view(detection: &Detection) -> wire::DetectionView {
     let detected = |one: &Detected| wire::DetectedView {
         alert: one.alert,
         rule: one.rule.clone(),
@@ -172,7 +176,7 @@ pub fn detection_view(detection: &Detection, dry_run: bool) -> wire::DetectionVi
         how: how.clone(),
     };
     wire::DetectionView {
-        dry_run,
+        dry_run: detection.dry_run,
         found: detection.found.iter().map(detected).collect(),
         by_entity: detection.by_entity().into_iter().map(|(entity, n)| (entity.to_string(), n)).collect(),
         total: detection.found.len(),

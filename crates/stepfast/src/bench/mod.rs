@@ -14,6 +14,7 @@ mod publish;
 mod remote;
 mod rig;
 mod snapshot;
+mod stuck;
 mod tree;
 mod workflow;
 
@@ -50,6 +51,8 @@ pub enum Workload {
     Growth,
     /// Drain and latency while another session holds a snapshot open, on PostgreSQL.
     Snapshot,
+    /// How long a look for what is stuck asks the database, beside n live and many closed steps.
+    Stuck,
     /// What this machine can do at most, without an engine.
     Limit,
 }
@@ -84,6 +87,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::FanOut => fan_out::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Growth => growth::run(&rig, args.n.unwrap_or(100_000), args.closed).await,
         Workload::Snapshot => snapshot::run(&rig, args.n.unwrap_or(100_000), args.minutes).await,
+        Workload::Stuck => stuck::run(&rig, args.n.unwrap_or(1_000_000), args.closed).await,
         Workload::Limit => {
             let n = args.n.unwrap_or(100_000);
             tokio::task::spawn_blocking(move || limit::run(&rig, n)).await?

@@ -28,7 +28,9 @@ pub async fn run(settings: &Settings, common: &Common, verb: Alerts) -> Result<E
             review(settings, common, (id, "assign"), body).await
         }
         Alerts::Note(args) => review(settings, common, (args.id, "note"), said(args.text, args.by)).await,
-        Alerts::Resolve(args) => review(settings, common, (args.id, "resolve"), said(args.text, args.by)).await,
+        Alerts::Resolve(args) => {
+            review(settings, common, (args.id, "resolve"), said(args.text, args.by)).await
+        }
         Alerts::Reopen(args) => review(settings, common, (args.id, "reopen"), said(args.text, args.by)).await,
     }
 }
@@ -59,7 +61,8 @@ fn filter(args: &ListAlerts) -> Result<AlertFilter> {
     Ok(AlertFilter {
         open,
         in_review: args.queue,
-        severity: severity.map_err(|problem: model::UnknownWord| Refused(format!("--severity: {problem}")))?,
+        severity: severity
+            .map_err(|problem: model::UnknownWord| Refused(format!("--severity: {problem}")))?,
         assigned_to: args.assigned.clone(),
         entity: args.entity.clone(),
         entity_id: args.entity_id.clone(),
@@ -70,7 +73,13 @@ fn filter(args: &ListAlerts) -> Result<AlertFilter> {
 }
 
 fn query(args: &ListAlerts) -> Vec<(&'static str, String)> {
-    let state = if args.all { "all" } else if args.closed { "closed" } else { "open" };
+    let state = if args.all {
+        "all"
+    } else if args.closed {
+        "closed"
+    } else {
+        "open"
+    };
     let pairs = [
         ("severity", &args.severity),
         ("assigned", &args.assigned),
@@ -79,14 +88,17 @@ fn query(args: &ListAlerts) -> Vec<(&'static str, String)> {
         ("rule", &args.rule),
     ];
     let some = pairs.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
-    let all = [("state", state.to_string()), ("queue", args.queue.to_string()), ("limit", args.limit.to_string())];
+    let all =
+        [("state", state.to_string()), ("queue", args.queue.to_string()), ("limit", args.limit.to_string())];
     all.into_iter().chain(some).collect()
 }
 
 async fn list(settings: &Settings, common: &Common, args: &ListAlerts) -> Result<ExitCode> {
     let wanted = filter(args)?;
-    let page: AlertPage =
-        read(settings, common, &["v1", "alerts"], &query(args), |browse, now| answers::alerts(browse, &wanted, now)).await?;
+    let page: AlertPage = read(settings, common, &["v1", "alerts"], &query(args), |browse, now| {
+        answers::alerts(browse, &wanted, now)
+    })
+    .await?;
     if common.json {
         page.alerts.iter().for_each(output::line);
         return Ok(ExitCode::SUCCESS);
@@ -121,8 +133,10 @@ fn row(alert: AlertView) -> Vec<String> {
 pub async fn queue(settings: &Settings, common: &Common) -> Result<()> {
     let args = ListAlerts { queue: true, limit: 100, ..ListAlerts::default() };
     let wanted = filter(&args)?;
-    let page: AlertPage =
-        read(settings, common, &["v1", "alerts"], &query(&args), |browse, now| answers::alerts(browse, &wanted, now)).await?;
+    let page: AlertPage = read(settings, common, &["v1", "alerts"], &query(&args), |browse, now| {
+        answers::alerts(browse, &wanted, now)
+    })
+    .await?;
     if common.json {
         page.alerts.iter().for_each(output::line);
         return Ok(());
@@ -160,7 +174,12 @@ async fn show(settings: &Settings, common: &Common, id: u64) -> Result<ExitCode>
         output::text(format_args!("resolved: {notes}"));
     }
     let rows = shown.history.iter().map(|moment| {
-        vec![output::instant(Some(&moment.at)), moment.moment.clone(), moment.who.clone(), moment.text.clone()]
+        vec![
+            output::instant(Some(&moment.at)),
+            moment.moment.clone(),
+            moment.who.clone(),
+            moment.text.clone(),
+        ]
     });
     output::table(&["at", "what", "who", "words"], rows.collect());
     Ok(ExitCode::SUCCESS)

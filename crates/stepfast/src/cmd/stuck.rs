@@ -5,6 +5,7 @@ use crate::cli::{Common, Detect, OnOff, Stuck};
 use crate::config::Settings;
 use crate::door::{Door, ask_server, order};
 use anyhow::{Context, Result};
+use engine::Remedies;
 use server::{answers, convert};
 use std::process::ExitCode;
 use store::{Clock, SystemClock};
@@ -19,13 +20,18 @@ pub async fn run(settings: &Settings, common: &Common, verb: Stuck) -> Result<Ex
             let removed = door.remove_stuck_rule(&name, whoever(by)).await;
             door.close().await?;
             removed?;
-            told(common.json, &serde_json::json!({ "removed": name }), &format!("rule {name} is off the record"));
+            told(
+                common.json,
+                &serde_json::json!({ "removed": name }),
+                &format!("rule {name} is off the record"),
+            );
             Ok(ExitCode::SUCCESS)
         }
         Stuck::Auto { switch, by } => {
             let on = switch == OnOff::On;
             let door = Door::open(settings, common.server.as_deref(), "stuck auto")?;
-            let set = door.set_stuck_auto(on, whoever(by)).await;
+            let remedies = if on { Remedies::Apply } else { Remedies::Leave };
+            let set = door.set_stuck_auto(remedies, whoever(by)).await;
             door.close().await?;
             set?;
             let words = if on { "remedies are applied" } else { "no remedy is applied by itself" };
@@ -55,7 +61,7 @@ async fn detect(settings: &Settings, common: &Common, args: Detect) -> Result<Ex
         (true, None) => {
             let (browse, now) = (settings.database.browse()?, SystemClock::default().now());
             let found = engine::dry_detect(&browse, settings.engine.stuck.policy, order(&body), now)?;
-            convert::detection_view(&found, true)
+            convert::detection_view(&found)
         }
         (false, server) => {
             let door = Door::open(settings, server, "stuck detect")?;
@@ -78,8 +84,11 @@ async fn detect(settings: &Settings, common: &Common, args: Detect) -> Result<Ex
 /// The tables of specification 003: what is stuck by sort, and what was done about it.
 fn show(detection: &DetectionView, auto_resolve: bool) {
     let would = if detection.dry_run { " (dry run: nothing is written)" } else { "" };
-    let mut counts: Vec<Vec<String>> =
-        detection.by_entity.iter().map(|(entity, n)| vec![format!("Stuck {entity}"), n.to_string()]).collect();
+    let mut counts: Vec<Vec<String>> = detection
+        .by_entity
+        .iter()
+        .map(|(entity, n)| vec![format!("Stuck {entity}"), n.to_string()])
+        .collect();
     counts.push(vec!["Total".into(), detection.total.to_string()]);
     output::text(format_args!("Stuck now{would}"));
     output::table(&["what", "count"], counts);
@@ -103,7 +112,9 @@ fn show(detection: &DetectionView, auto_resolve: bool) {
         done.push(vec!["Remedies refused".into(), detection.failed.to_string()]);
     }
     output::table(&["outcome", "count"], done);
-    detection.asked.iter().for_each(|rule| eprintln!("rule {rule}: its action was asked; what it answers is heard by a later look"));
+    detection.asked.iter().for_each(|rule| {
+        eprintln!("rule {rule}: its action was asked; what it answers is heard by a later look")
+    });
     detection.faults.iter().for_each(|fault| eprintln!("{fault}"));
 }
 
@@ -119,7 +130,18 @@ async fn rules(settings: &Settings, common: &Common) -> Result<ExitCode> {
         page.rules.iter().for_each(output::line);
         return Ok(ExitCode::SUCCESS);
     }
-    let head = ["rule", "on", "looks at", "states", "older than", "clock", "severity", "remedy", "by itself", "from"];
+    let head = [
+        "rule",
+        "on",
+        "looks at",
+        "states",
+        "older than",
+        "clock",
+        "severity",
+        "remedy",
+        "by itself",
+        "from",
+    ];
     let rows = page.rules.into_iter().map(|view| {
         let rule = view.rule;
         let yes = |on: Option<bool>| if on == Some(true) { "yes" } else { "no" }.to_string();

@@ -59,14 +59,15 @@ pub fn strange(table: &toml::Table) -> Vec<String> {
 /// The rules are whole when they are put on record; what they say is looked at here.
 pub fn check(raw: RawStuck, faults: &mut Vec<String>) -> StuckConfig {
     let usual = StuckPolicy::default();
-    let mut span = |name: &str, text: Option<String>, usual: Duration| match text.as_deref().map(duration::parse) {
-        None => usual,
-        Some(Ok(span)) => span,
-        Some(Err(fix)) => {
-            faults.push(format!("stuck.{name}: {} is no span of time; {fix}", text.unwrap_or_default()));
-            usual
-        }
-    };
+    let mut span =
+        |name: &str, text: Option<String>, usual: Duration| match text.as_deref().map(duration::parse) {
+            None => usual,
+            Some(Ok(span)) => span,
+            Some(Err(fix)) => {
+                faults.push(format!("stuck.{name}: {} is no span of time; {fix}", text.unwrap_or_default()));
+                usual
+            }
+        };
     let policy = StuckPolicy {
         auto: raw.auto.unwrap_or(usual.auto),
         per_hour: raw.per_hour.unwrap_or(usual.per_hour),
@@ -103,7 +104,10 @@ fn rules(raw: Vec<StuckRuleBody>, faults: &mut Vec<String>) -> Vec<model::StuckR
                 let wrong: Vec<String> = rules::stuck::faults(&rule).iter().map(told).collect();
                 // A rule that says nothing of what it looks at is most often one from the start, misspelt.
                 if is_new && rule.entity.is_none() && rule.detect.is_none() {
-                    faults.push(format!("stuck.rule {name}: no rule from the start has this name; {}", suggest(&name, &names)));
+                    faults.push(format!(
+                        "stuck.rule {name}: no rule from the start has this name; {}",
+                        suggest(&name, &names)
+                    ));
                 }
                 faults.extend(wrong);
                 all.push(rule);
@@ -158,8 +162,14 @@ mod tests {
             ("[stuck]\nevry = \"5m\"", "stuck.evry is not a setting; did you mean `every`?"),
             ("[stuck]\nevery = \"5\"", "stuck.every: 5 is no span of time; name the unit: 5s"),
             ("[stuck]\nevery = \"1s\"", "stuck.every: write 10s or more, or `never`"),
-            ("[[stuck.rule]]\nname = \"a\"\nolder = \"5m\"", "stuck.rule.older is not a setting; did you mean `older_than`?"),
-            ("[[stuck.rule]]\nname = \"step-wating\"", "no rule from the start has this name; did you mean `step-waiting`?"),
+            (
+                "[[stuck.rule]]\nname = \"a\"\nolder = \"5m\"",
+                "stuck.rule.older is not a setting; did you mean `older_than`?",
+            ),
+            (
+                "[[stuck.rule]]\nname = \"step-wating\"",
+                "no rule from the start has this name; did you mean `step-waiting`?",
+            ),
             ("[[stuck.rule]]\nname = \"a\"\nentity = \"stp\"", "stuck.rule a: entity: `stp` is not a entity"),
             (
                 "[[stuck.rule]]\nname = \"a\"\nentity = \"breaker\"\nremedy = \"retry\"",
@@ -173,9 +183,18 @@ mod tests {
                 "[[stuck.rule]]\nname = \"a\"\nentity = \"step\"\nstates = [\"done\"]",
                 "states[0]: a step is never stuck in `done`; write pending, dispatched",
             ),
-            ("[[stuck.rule]]\nname = \"a\"\nentity = \"step\"\nolder_than = \"soon\"", "older_than: `soon` is no span of time"),
-            ("[[stuck.rule]]\nname = \"A b\"\nentity = \"step\"", "name: `A b` is no name of a rule; write 1 to 255 of a to z"),
-            ("[[stuck.rule]]\nname = \"a\"\nentity = \"step\"\nmax = 0", "max: 0 is out of range; write 1 to 1000"),
+            (
+                "[[stuck.rule]]\nname = \"a\"\nentity = \"step\"\nolder_than = \"soon\"",
+                "older_than: `soon` is no span of time",
+            ),
+            (
+                "[[stuck.rule]]\nname = \"A b\"\nentity = \"step\"",
+                "name: `A b` is no name of a rule; write 1 to 255 of a to z",
+            ),
+            (
+                "[[stuck.rule]]\nname = \"a\"\nentity = \"step\"\nmax = 0",
+                "max: 0 is out of range; write 1 to 1000",
+            ),
             (
                 "[[stuck.rule]]\nname = \"a\"\nentity = \"step\"\n[[stuck.rule]]\nname = \"a\"\nentity = \"step\"",
                 "stuck.rule a: it is there twice",

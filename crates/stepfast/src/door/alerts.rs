@@ -14,7 +14,7 @@ impl Door {
         match self {
             Door::Local { local, .. } => {
                 let detection = local.engine.detect(order(body)).await?;
-                Ok(convert::detection_view(&detection, false))
+                Ok(convert::detection_view(&detection))
             }
             Door::Remote { url, http } => post(http, &format!("{url}/v1/stuck/detect"), body).await,
         }
@@ -24,7 +24,8 @@ impl Door {
         match self {
             Door::Local { local, .. } => {
                 let by = body.by.take().unwrap_or_default();
-                let wanted = server::review_of(verb, body).ok_or_else(|| Refused(format!("`{verb}` is not known")))?;
+                let wanted =
+                    server::review_of(verb, body).ok_or_else(|| Refused(format!("`{verb}` is not known")))?;
                 let alert = local.engine.review(id, wanted, by).await?;
                 Ok(convert::alert_view(&alert, SystemClock::default().now()))
             }
@@ -47,11 +48,14 @@ impl Door {
         }
     }
 
-    pub async fn set_stuck_auto(&self, on: bool, by: String) -> Result<()> {
+    pub async fn set_stuck_auto(&self, remedies: Remedies, by: String) -> Result<()> {
         match self {
-            Door::Local { local, .. } => Ok(local.engine.set_stuck_auto(on, by).await?),
+            Door::Local { local, .. } => Ok(local.engine.set_stuck_auto(remedies, by).await?),
             Door::Remote { url, http } => {
-                let (url, body) = (format!("{url}/v1/stuck/auto"), StuckAutoBody { auto: on, by: Some(by) });
+                let (url, body) = (
+                    format!("{url}/v1/stuck/auto"),
+                    StuckAutoBody { auto: remedies == Remedies::Apply, by: Some(by) },
+                );
                 let _: StuckAutoBody = send(http.put(&url).json(&body), &url).await?;
                 Ok(())
             }

@@ -304,8 +304,7 @@ pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
 
 /// An open alert on a step speaks of one that is there, and without a rule of one that lives.
 fn alerts(scene: &Scene, report: &mut Report) -> Result<()> {
-    let open =
-        "select entity_id, case when rule is null then 1 else 0 end from alerts where closed_at is null and entity = 'step' order by id";
+    let open = "select entity_id, case when rule is null then 1 else 0 end from alerts where closed_at is null and entity = 'step' order by id";
     let lives = filled("select 1 from steps s where s.id = $1 and not {ended}");
     let is_there = "select 1 from steps s where s.id = $1";
     let own = |row: &Row| Ok((row.get::<String>(0)?, row.get::<bool>(1)?));

@@ -38,6 +38,8 @@ const SHARED: &[&str] = &[
     MARK_ALERT,
     INSERT_ALERT_EVENT,
     PUT_STUCK_ASK,
+    FORGET_ALERTS,
+    FORGET_ALERT_EVENTS,
     INSERT_SIGNAL,
     ANSWER_SIGNAL,
     DELETE_SIGNAL,
@@ -130,6 +132,8 @@ fn what_waits_is_found_without_reading_history() {
         (UNSETTLED_CHILDREN, "steps_block"),
         (AT_INDEX, "steps_block"),
         (&due(10), "steps_wake"),
+        (FORGET_ALERTS, "alerts_closed"),
+        (FORGET_ALERT_EVENTS, "alert_events_at"),
         (FORGET_EXECUTIONS, "executions_kept"),
         (FORGET_OLD_EXECUTIONS, "executions_made"),
     ] {

@@ -6,8 +6,8 @@ use crate::batch::NodeRow;
 use crate::executions::{self, Call, Order};
 use crate::sql::Sql;
 use crate::{
-    Batch, Beside, Browse, Change, Clock, Done, Found, Lease, Ledger, Result, Retained, Retention, Store, StoreError, keys,
-    leases, reads, retention, settings,
+    Batch, Beside, Browse, Change, Clock, Done, Found, Lease, Ledger, Result, Retained, Retention, Store,
+    StoreError, keys, leases, reads, retention, settings,
 };
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;

@@ -12,8 +12,11 @@ const EVERYWHERE: &str = "everywhere";
 impl Browse {
     pub(super) fn stuck_message_groups(&self, wanted: &Wanted) -> Result<Vec<Candidate>> {
         let text = "select distinct message_group from message_groups where at < $1 order by 1 limit $2";
-        let names: BTreeSet<String> =
-            self.sql().rows(text, params![wanted.before, limits::STUCK_PAGE], |row| row.get(0))?.into_iter().collect();
+        let names: BTreeSet<String> = self
+            .sql()
+            .rows(text, params![wanted.before, limits::STUCK_PAGE], |row| row.get(0))?
+            .into_iter()
+            .collect();
         let found = names.iter().map(|name| self.one_message_group(name)).collect::<Result<Vec<_>>>()?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -25,7 +28,12 @@ impl Browse {
         Ok(Some(Candidate {
             by_design: pause.map(|GroupHold { by, .. }| ByDesign::HeldByPerson { by: by.clone() }),
             what: format!("message group {name}"),
-            ..Candidate::new(Watched::MessageGroup, name, if pause.is_some() { "paused" } else { "blocked" }, first)
+            ..Candidate::new(
+                Watched::MessageGroup,
+                name,
+                if pause.is_some() { "paused" } else { "blocked" },
+                first,
+            )
         }))
     }
 }

@@ -13,6 +13,22 @@ use std::time::Duration;
 
 /// A dispatch group in which something was done so lately is at work.
 const AT_WORK: Duration = Duration::from_secs(5 * 60);
+/// Steps whose turn it is in the oldest open blocks of a group.
+const IN_BLOCKS: &str = "select s.id from
+    (select id, current_index from blocks where home = $1 and is_open = 1 and id < $2 order by home, id limit $3) b
+    join steps s on s.block_id = b.id and s.block_index = b.current_index
+    where s.state = 'pending' and s.wake_at is null and s.created_at < $4 limit $5";
+/// Steps that should have begun before then.
+const OVERDUE: &str =
+    "select id from steps where wake_at is not null and wake_at < $1 order by wake_at, id limit $2";
+/// Steps that somebody has.
+const HELD: &str =
+    "select id from steps where session_id is not null and (state = 'dispatched' or state = 'running')
+    and created_at < $1 limit $2";
+/// Steps that failed in a span of time.
+const FAILED: &str =
+    "select id from steps where (state = 'failed' or state = 'stopped' or state = 'timed_out')
+    and completed_at >= $1 and completed_at < $2 order by completed_at, id limit $3";
 /// Replacements of a step that are followed.
 const REPLACED_MAX: usize = 50;
 
@@ -35,7 +51,8 @@ impl Browse {
         if !wanted.states.is_empty() && !failed.is_empty() {
             ids.extend(self.failed_since(scene.now - limits::STUCK_LOOK_BACK, wanted.before)?);
         }
-        let ids: Vec<[u8; 16]> = ids.into_iter().map(|id: StepId| *id.bytes()).take(4 * limits::STUCK_PAGE).collect();
+        let ids: Vec<[u8; 16]> =
+            ids.into_iter().map(|id: StepId| *id.bytes()).take(4 * limits::STUCK_PAGE).collect();
         let mut found = Vec::new();
         for page in ids.chunks(limits::STUCK_PAGE) {
             for row in self.steps_by_id(page)? {
@@ -70,16 +87,10 @@ impl Browse {
     }
 
     fn old_of_sort(&self, sort: &Sort, before: Timestamp, limit: usize) -> Result<Vec<StepId>> {
-        let ready = "state = 'pending' and block_id is null and wake_at is null and mode is null";
-        let (pool, order) = match &sort.pool {
-            Some(_) => ("pool is not null and pool = $6", "pool, dispatch_group, queue, priority, id"),
-            None => ("pool is null", "dispatch_group, queue, priority, id"),
-        };
-        let text = format!(
-            "select id from steps where dispatch_group = $1 and queue = $2 and priority = $3 and id < $4 and {ready} and {pool}
-              order by {order} limit $5"
-        );
-        let mut values = params![sort.dispatch_group.as_str(), &*sort.queue, sort.priority.word(), id_at(before), limit].to_vec();
+        let text = of_sort(sort.pool.is_some());
+        let mut values =
+            params![sort.dispatch_group.as_str(), &*sort.queue, sort.priority.word(), id_at(before), limit]
+                .to_vec();
         values.extend(sort.pool.as_deref().map(Param::from));
         self.ids(&text, &values)
     }
@@ -96,34 +107,30 @@ impl Browse {
 
     /// Steps whose turn it is in their block.
     fn old_in_blocks(&self, before: Timestamp, scene: &Scene) -> Result<Vec<StepId>> {
-        let text = "select s.id from
-                     (select id, current_index from blocks where home = $1 and is_open = 1 and id < $2 order by home, id limit $3) b
-                     join steps s on s.block_id = b.id and s.block_index = b.current_index
-                    where s.state = 'pending' and s.wake_at is null and s.created_at < $4 limit $5";
         let mut found = Vec::new();
         for group in &scene.around.groups {
             let page = limits::STUCK_PAGE;
-            found.extend(self.ids(text, params![group.dispatch_group.as_str(), id_at(before), page, before, page])?);
+            found.extend(
+                self.ids(
+                    IN_BLOCKS,
+                    params![group.dispatch_group.as_str(), id_at(before), page, before, page],
+                )?,
+            );
         }
         Ok(found)
     }
 
     /// Those that should have begun long ago.
     fn overdue(&self, before: Timestamp) -> Result<Vec<StepId>> {
-        let text = "select id from steps where wake_at is not null and wake_at < $1 order by wake_at, id limit $2";
-        self.ids(text, params![before, limits::STUCK_PAGE])
+        self.ids(OVERDUE, params![before, limits::STUCK_PAGE])
     }
 
     fn held_long(&self, before: Timestamp) -> Result<Vec<StepId>> {
-        let text = "select id from steps where session_id is not null and (state = 'dispatched' or state = 'running')
-                      and created_at < $1 limit $2";
-        self.ids(text, params![before, limits::STUCK_PAGE])
+        self.ids(HELD, params![before, limits::STUCK_PAGE])
     }
 
     fn failed_since(&self, since: Timestamp, before: Timestamp) -> Result<Vec<StepId>> {
-        let text = "select id from steps where (state = 'failed' or state = 'stopped' or state = 'timed_out')
-                      and completed_at >= $1 and completed_at < $2 order by completed_at, id limit $3";
-        self.ids(text, params![since, before, limits::STUCK_PAGE])
+        self.ids(FAILED, params![since, before, limits::STUCK_PAGE])
     }
 
     /// A step, or the one that took its place.
@@ -150,7 +157,9 @@ impl Browse {
         let (step, detail) = (&row.step, &row.detail);
         let state_at = match step.state {
             State::Pending | State::Polling => step.wake_at.unwrap_or(step.created_at).max(step.created_at),
-            State::Dispatched | State::Running => step.started_at.or(step.dispatched_at).unwrap_or(step.created_at),
+            State::Dispatched | State::Running => {
+                step.started_at.or(step.dispatched_at).unwrap_or(step.created_at)
+            }
             _ => step.completed_at.unwrap_or(step.created_at),
         };
         let state_at = if step.place.is_some() { state_at.max(self.turn_came(row)?) } else { state_at };
@@ -178,7 +187,9 @@ impl Browse {
 
     /// When the steps before it in its block had ended.
     fn turn_came(&self, row: &StepRow) -> Result<Timestamp> {
-        let Some(place) = row.step.place.filter(|place| place.index > 1) else { return Ok(row.step.created_at) };
+        let Some(place) = row.step.place.filter(|place| place.index > 1) else {
+            return Ok(row.step.created_at);
+        };
         let text = "select max(completed_at) from steps where block_id = $1 and block_index = $2";
         let last: Option<i64> = self.sql().value(text, params![place.block, place.index - 1])?;
         Ok(last.map_or(row.step.created_at, Timestamp))
@@ -196,10 +207,24 @@ impl Browse {
         }
         // A moment between two turns looks the same; where nothing is done at all, it is no moment.
         let group = scene.around.groups.iter().find(|g| g.dispatch_group == step.dispatch_group);
-        let at_work = group.and_then(|g| g.last_tick_completed_at).is_some_and(|at| scene.now.since(at) < AT_WORK);
+        let at_work =
+            group.and_then(|g| g.last_tick_completed_at).is_some_and(|at| scene.now.since(at) < AT_WORK);
         let only_next = matches!(reasons.as_slice(), [Why::Next { .. }]);
         Ok((at_work && only_next).then(|| ByDesign::Before { what: "its dispatch group is at work".into() }))
     }
+}
+
+/// The oldest ready steps of one sort, in the words and the order of their index.
+fn of_sort(pooled: bool) -> String {
+    let ready = "state = 'pending' and block_id is null and wake_at is null and mode is null";
+    let (pool, order) = match pooled {
+        true => ("pool is not null and pool = $6", "pool, dispatch_group, queue, priority, id"),
+        false => ("pool is null", "dispatch_group, queue, priority, id"),
+    };
+    format!(
+        "select id from steps where dispatch_group = $1 and queue = $2 and priority = $3 and id < $4 and {ready} and {pool}
+          order by {order} limit $5"
+    )
 }
 
 /// What failed as a part of something else is told as that.
@@ -209,5 +234,38 @@ fn ended(row: &StepRow) -> Option<ByDesign> {
         _ if row.step.in_workflow.is_some() => before("its workflow decides what becomes of it"),
         Some(Reason::ParentFailed) => before("its parent failed"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::migrate_file;
+
+    #[test]
+    fn nothing_is_found_by_reading_history() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("steps.db");
+        migrate_file(&path, Timestamp(0), true).unwrap();
+        let file = rusqlite::Connection::open(&path).unwrap();
+        for (text, indexes) in [
+            (of_sort(false), &["steps_ready"][..]),
+            (of_sort(true), &["steps_pooled"]),
+            (IN_BLOCKS.into(), &["blocks_open", "steps_block"]),
+            (OVERDUE.into(), &["steps_wake"]),
+            (HELD.into(), &["steps_held"]),
+            (FAILED.into(), &["steps_failed"]),
+        ] {
+            let mut statement = file.prepare(&format!("explain query plan {text}")).unwrap();
+            let nothing = vec![rusqlite::types::Null; statement.parameter_count()];
+            let lines = statement
+                .query_map(rusqlite::params_from_iter(nothing), |row| row.get::<_, String>(3))
+                .unwrap();
+            let plan: Vec<String> = lines.map(Result::unwrap).collect();
+            for index in indexes {
+                assert!(plan.iter().any(|line| line.contains(index)), "{plan:?}\n{text}");
+            }
+            assert!(!plan.iter().any(|line| line.contains("TEMP B-TREE")), "{plan:?}\n{text}");
+        }
     }
 }

@@ -39,7 +39,10 @@ async fn steps_in_lines_pools_and_blocks_are_found_too() {
     stage.advance(61 * MINUTE).await;
     stage.settle().await;
     let found = would_find(&stage, stage.clock_now());
-    assert_eq!(found, ["step-waiting"; 3], "the second of the line, the parent and its second child wait for others");
+    assert_eq!(
+        found, ["step-waiting"; 3],
+        "the second of the line, the parent and its second child wait for others"
+    );
 }
 
 #[tokio::test]
@@ -72,20 +75,25 @@ steps:
 #[tokio::test]
 async fn a_failed_workflow_is_stuck_unless_it_is_tried_again_by_itself() {
     let mut stage = Stage::new().await;
-    let id = stage.run("workflow: order\nversion: 1.0.0\nsteps:\n  - { key: a, action: fail }\n", json!({})).await;
+    let id =
+        stage.run("workflow: order\nversion: 1.0.0\nsteps:\n  - { key: a, action: fail }\n", json!({})).await;
     let again = "
 workflow: again
 version: 1.0.0
-on_failure: { strategy: auto_retry, max_retries: 3, delay: 20h }
+on_failure: { strategy: auto_retry, max_retries: 3, delay: 90m, max_delay: 2h }
 steps:
   - { key: a, action: fail }
 ";
     let other = stage.run(again, json!({})).await;
     assert_eq!((stage.flow(id).as_str(), stage.flow(other).as_str()), ("failed: a F", "failed: a F"));
     stage.advance(61 * MINUTE).await;
-    let found = dry_detect(&stage.browse(), StuckPolicy::default(), DetectOrder::default(), stage.clock_now()).unwrap();
-    let told: Vec<(&str, String)> = found.found.iter().map(|f| (f.rule.as_str(), f.entity_id.clone())).collect();
+    let found =
+        dry_detect(&stage.browse(), StuckPolicy::default(), DetectOrder::default(), stage.clock_now())
+            .unwrap();
+    let told: Vec<(&str, String)> =
+        found.found.iter().map(|f| (f.rule.as_str(), f.entity_id.clone())).collect();
     assert_eq!(told, [("workflow-failed", id.to_string())]);
+    assert_eq!(stage.flow(other), "failed: a F", "it is tried again later");
     stage.operate_workflow(id, V::Resolve(model::Decision::MarkResolved)).await.unwrap();
     assert_eq!(would_find(&stage, stage.clock_now()), Vec::<String>::new(), "somebody has decided");
 }
@@ -101,7 +109,8 @@ steps:
     poll: { action: poll, arguments: [continue], interval: 1m, max_duration: 2m, on_timeout: pause }
 ";
     let id = stage.run(yaml, json!({})).await;
-    let by_hand = stage.run("workflow: held\nversion: 1.0.0\nsteps:\n  - { key: a, wait: 90h }\n", json!({})).await;
+    let by_hand =
+        stage.run("workflow: held\nversion: 1.0.0\nsteps:\n  - { key: a, wait: 90h }\n", json!({})).await;
     stage.operate_workflow(by_hand, V::Pause).await.unwrap();
     for _ in 0..4 {
         stage.advance(MINUTE).await;
@@ -116,8 +125,10 @@ steps:
 async fn a_workflow_that_does_not_move_is_stuck_unless_it_waits_or_its_step_is_told() {
     let mut stage = Stage::new().await;
     put(&stage, StuckRule { enabled: false, ..rule("step-running", "step-running") }).await;
-    let id = stage.run("workflow: still\nversion: 1.0.0\nsteps:\n  - { key: a, action: hold }\n", json!({})).await;
-    let waits = stage.run("workflow: waits\nversion: 1.0.0\nsteps:\n  - { key: a, wait: 90h }\n", json!({})).await;
+    let id =
+        stage.run("workflow: still\nversion: 1.0.0\nsteps:\n  - { key: a, action: hold }\n", json!({})).await;
+    let waits =
+        stage.run("workflow: waits\nversion: 1.0.0\nsteps:\n  - { key: a, wait: 90h }\n", json!({})).await;
     stage.advance(25 * HOUR).await;
     stage.settle().await;
     assert_eq!((stage.flow(id).as_str(), stage.flow(waits).as_str()), ("running: a R", "running: a P"));
@@ -127,7 +138,10 @@ async fn a_workflow_that_does_not_move_is_stuck_unless_it_waits_or_its_step_is_t
     let told: Vec<String> = open(&stage).into_iter().filter_map(|alert| alert.rule).collect();
     assert!(told.contains(&"step-running".to_string()), "{told:?}");
     let step = stage.step_of(id, "a");
-    assert_eq!(stage.operate(step, Some(rules::operator::Verb::Complete)).await.unwrap().to_string(), "completed");
+    assert_eq!(
+        stage.operate(step, Some(rules::operator::Verb::Complete)).await.unwrap().to_string(),
+        "completed"
+    );
     stage.settle().await;
     look(&stage, Remedies::Leave).await;
     assert_eq!(open(&stage), [], "both have left their states");
@@ -200,8 +214,11 @@ async fn a_blocked_message_group_is_stuck_and_a_paused_one_is_not() {
     stage.settle().await;
     assert_eq!(stage.states(), "FPP");
     stage.advance(61 * MINUTE).await;
-    let found = dry_detect(&stage.browse(), StuckPolicy::default(), DetectOrder::default(), stage.clock_now()).unwrap();
-    let told: Vec<(&str, &str)> = found.found.iter().map(|f| (f.rule.as_str(), f.entity_id.as_str())).collect();
+    let found =
+        dry_detect(&stage.browse(), StuckPolicy::default(), DetectOrder::default(), stage.clock_now())
+            .unwrap();
+    let told: Vec<(&str, &str)> =
+        found.found.iter().map(|f| (f.rule.as_str(), f.entity_id.as_str())).collect();
     assert_eq!(told, [("message-group-blocked", "a")], "and the step behind it waits by design");
 }
 
@@ -236,7 +253,10 @@ async fn a_held_step_that_ended_is_told_no_more() {
     stage.settle().await;
     look(&stage, Remedies::Leave).await;
     let alert = open(&stage).remove(0);
-    assert_eq!((alert.entity_id.clone(), alert.message.as_str()), (id.to_string(), "step (hold) is running for 1 h 1 min"));
+    assert_eq!(
+        (alert.entity_id.clone(), alert.message.as_str()),
+        (id.to_string(), "step (hold) is running for 1 h 1 min")
+    );
     stage.report(stage.session.id, id, 1, Outcome::Complete { response: None }).await;
     look(&stage, Remedies::Leave).await;
     assert_eq!(open(&stage), []);

@@ -57,7 +57,10 @@ async fn a_remedy_that_helps_resolves_the_alert_when_that_was_seen() {
     stage.settle().await;
     look(&stage, Remedies::Apply).await;
     let alert = all(&stage).remove(0);
-    assert_eq!((alert.closed_by.as_deref(), alert.auto_resolved, all(&stage).len()), (Some("observed"), true, 1));
+    assert_eq!(
+        (alert.closed_by.as_deref(), alert.auto_resolved, all(&stage).len()),
+        (Some("observed"), true, 1)
+    );
     assert_eq!(history(&stage, &alert), "opened, admin_notified, remedy, closed");
 }
 
@@ -114,6 +117,7 @@ async fn failing_workflow(stage: &mut Stage) -> WorkflowId {
         older_than: 10 * MINUTE,
         severity: model::Severity::High,
         remedy: Remedy::Retry,
+        attempts: 10,
         ..rule("workflow-failed", "order-again")
     };
     put(stage, again).await;
@@ -142,10 +146,10 @@ async fn a_day_has_room_for_so_many_remedies_of_one_thing() {
 #[tokio::test]
 async fn the_switch_stops_all_remedies_and_nothing_else() {
     let (mut stage, _) = failed(FAST, "fail").await;
-    stage.engine.set_stuck_auto(false, "anna".into()).await.unwrap();
+    stage.engine.set_stuck_auto(Remedies::Leave, "anna".into()).await.unwrap();
     let done = look(&stage, Remedies::Apply).await;
     assert_eq!(done.found[0].done, ["opened", "admin told", "held: remedies are switched off"]);
-    stage.engine.set_stuck_auto(true, "anna".into()).await.unwrap();
+    stage.engine.set_stuck_auto(Remedies::Apply, "anna".into()).await.unwrap();
     assert_eq!(look(&stage, Remedies::Apply).await.remedies, 1);
     let verbs: Vec<String> = stage.browse().audit(3).unwrap().iter().map(|(_, e)| e.verb.clone()).collect();
     assert!(verbs.contains(&"switch stuck remedies".to_string()), "{verbs:?}");
@@ -185,7 +189,8 @@ async fn a_cancel_waits_for_a_person_unless_the_rule_says_otherwise() {
 async fn nothing_is_retried_while_it_is_undone() {
     let mut stage = stage_with(FAST).await;
     only(&stage, &[]).await;
-    let again = StuckRule { older_than: MINUTE, remedy: Remedy::Retry, ..rule("compensation-still", "undo-again") };
+    let again =
+        StuckRule { older_than: MINUTE, remedy: Remedy::Retry, ..rule("compensation-still", "undo-again") };
     put(&stage, again).await;
     let yaml = "
 workflow: undone

@@ -44,10 +44,20 @@ async fn what_an_action_reports_is_told_escalated_and_closed_when_it_reports_it_
     let heard = ask_and_hear(&mut stage, Remedies::Apply).await;
     assert_eq!((heard.opened, heard.escalated), (1, 1));
     let alert = open(&stage).remove(0);
-    assert_eq!((alert.entity.as_str(), alert.entity_id.as_str(), alert.user.as_deref()), ("bonus", "4711", Some("u-12")));
-    assert_eq!((alert.message.as_str(), &alert.data), ("no ledger entry refers to it", &json!({"amount": 500})));
+    assert_eq!(
+        (alert.entity.as_str(), alert.entity_id.as_str(), alert.user.as_deref()),
+        ("bonus", "4711", Some("u-12"))
+    );
+    assert_eq!(
+        (alert.message.as_str(), &alert.data),
+        ("no ledger entry refers to it", &json!({"amount": 500}))
+    );
     assert_eq!(history(&stage, &alert), "opened, admin_notified, user_notified, escalated");
-    assert_eq!(look(&stage, Remedies::Apply).await.asked, Vec::<String>::new(), "it is not asked again so soon");
+    assert_eq!(
+        look(&stage, Remedies::Apply).await.asked,
+        Vec::<String>::new(),
+        "it is not asked again so soon"
+    );
     assert_eq!(open(&stage).len(), 1, "what was not asked for again is not closed");
     put(&stage, reported(json!([]), Remedy::Escalate)).await;
     stage.advance(16 * MINUTE).await;
@@ -63,7 +73,8 @@ async fn a_remedy_for_a_thing_of_theirs_is_a_step_of_theirs() {
     put(&stage, reported(bonus(), Remedy::Retry)).await;
     assert_eq!(ask_and_hear(&mut stage, Remedies::Apply).await.remedies, 1);
     stage.settle().await;
-    let filter = store::Filter { relatable_type: Some("bonus".into()), limit: 10, ..store::Filter::default() };
+    let filter =
+        store::Filter { relatable_type: Some("bonus".into()), limit: 10, ..store::Filter::default() };
     let steps = stage.browse().steps(&filter).unwrap();
     assert_eq!((steps.len(), steps[0].step.state), (1, State::Completed));
     let given: Value = serde_json::from_str(&steps[0].step.arguments).unwrap();
@@ -81,7 +92,11 @@ async fn an_answer_that_is_not_understood_opens_and_closes_nothing() {
     put(&stage, reported(json!({"bonus": 1}), Remedy::Escalate)).await;
     stage.advance(16 * MINUTE).await;
     let heard = ask_and_hear(&mut stage, Remedies::Apply).await;
-    assert!(heard.faults[0].starts_with("rule bonus-not-credited: the answer is not understood"), "{:?}", heard.faults);
+    assert!(
+        heard.faults[0].starts_with("rule bonus-not-credited: the answer is not understood"),
+        "{:?}",
+        heard.faults
+    );
     assert_eq!(open(&stage).len(), 1);
     assert!(stage.browse().stuck_asks().unwrap()[0].fault.is_some());
 }

@@ -41,6 +41,7 @@ create table alert_events (
     text text not null
 );
 create index alert_events_of on alert_events (entity, entity_id, reason, id);
+create index alert_events_at on alert_events (at);
 create index alert_remedies on alert_events (at, entity, entity_id) where moment = 'remedy';
 
 -- Rules about what is stuck that are not there from the start, or say something else than those.
