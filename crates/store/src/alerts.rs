@@ -39,6 +39,11 @@ impl AlertFilter {
         AlertFilter { in_review: true, ..AlertFilter::open() }
     }
 
+    /// Open ones have an index of their own, in the order of their opening.
+    fn is_of_open(&self) -> bool {
+        self.open == Some(true) || self.in_review
+    }
+
     fn conditions(&self) -> (String, Vec<Param<'_>>) {
         let mut all = Vec::new();
         let mut values: Vec<Param> = Vec::new();
@@ -70,7 +75,13 @@ impl AlertFilter {
         }
         if let Some(before) = self.before {
             values.push(before.into());
-            all.push(format!("id < ${}", values.len()));
+            let n = values.len();
+            all.push(match self.is_of_open() {
+                true => {
+                    format!("(opened_at, id) < (select b.opened_at, b.id from alerts b where b.id = ${n})")
+                }
+                false => format!("id < ${n}"),
+            });
         }
         let condition = if all.is_empty() { String::new() } else { format!("where {}", all.join(" and ")) };
         (condition, values)
@@ -81,7 +92,8 @@ impl AlertFilter {
 pub fn page(sql: &dyn Sql, filter: &AlertFilter) -> Result<Vec<Alert>> {
     let (condition, values) = filter.conditions();
     let limit = filter.limit.clamp(1, limits::ALERTS_OPEN_MAX);
-    let text = format!("select {COLUMNS} from alerts {condition} order by id desc limit {limit}");
+    let order = if filter.is_of_open() { "opened_at desc, id desc" } else { "id desc" };
+    let text = format!("select {COLUMNS} from alerts {condition} order by {order} limit {limit}");
     sql.rows(&text, &values, read)
 }
 

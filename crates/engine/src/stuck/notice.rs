@@ -47,7 +47,7 @@ pub fn escalated(alert: &Alert, why: &str, now: Timestamp) -> Notice {
 
 pub fn closed(alert: &Alert, how: &str, now: Timestamp) -> Notice {
     let notice = about(alert, "alert.closed", now);
-    Notice { text: format!("{}: {how}", notice.title), severity: Severity::Low.max(alert.severity), ..notice }
+    Notice { text: format!("{}: {how}", notice.title), ..notice }
 }
 
 /// One sentence for whoever the work is done for.

@@ -104,7 +104,8 @@ mod tests {
             let id = model::StepId::of(n);
             let row = "insert into flows (id, type, key, entity_type, entity_id, run, user_id, state, retry_action, started_at, updated_at,
                          progressed_at, timeout_at, is_open) values ($1, 'payment', 'k', 'payment', 'p', $2, 'u', $3, 'pay.again', 0, $4, $4, $5, 1)";
-            file.execute(row, rusqlite::params![id.bytes(), n, state, at(updated).0, at(timeout).0]).unwrap();
+            file.execute(row, rusqlite::params![id.bytes(), n as i64, state, at(updated).0, at(timeout).0])
+                .unwrap();
         }
         Browse::new(Box::new(file), "test".into())
     }

@@ -261,7 +261,7 @@ mod tests {
             let lines = statement
                 .query_map(rusqlite::params_from_iter(nothing), |row| row.get::<_, String>(3))
                 .unwrap();
-            let plan: Vec<String> = lines.map(Result::unwrap).collect();
+            let plan: Vec<String> = lines.map(|line| line.unwrap()).collect();
             for index in indexes {
                 assert!(plan.iter().any(|line| line.contains(index)), "{plan:?}\n{text}");
             }

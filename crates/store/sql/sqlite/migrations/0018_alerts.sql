@@ -26,7 +26,8 @@ alter table alerts add column version integer not null default 0;
 update alerts set since = opened_at;
 update alerts set closed_by = 'observed' where closed_at is not null;
 update alerts set severity = 'medium' where severity = 'warning';
--- Those that are over, by when; nobody asks for them in another order.
+-- Those that are open, the newest, and those that are over, by when.
+create index alerts_newest on alerts (opened_at, id) where closed_at is null;
 create index alerts_closed on alerts (closed_at, id) where closed_at is not null;
 
 -- What happened to the alerts of a thing. Remedies are counted here, never beside it.
