@@ -14,7 +14,7 @@ pub mod builder;
 mod check;
 mod diagnostic;
 mod diff;
-mod duration;
+pub mod duration;
 pub mod graph;
 mod hash;
 mod language;

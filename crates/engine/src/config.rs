@@ -1,6 +1,6 @@
 //! What an engine is told when it starts.
 
-use crate::{ChannelOrder, Keyring};
+use crate::{ChannelOrder, Keyring, StuckConfig};
 use model::{DEFAULT_GROUPS, DispatchGroup, Name, Pool};
 use store::Listen;
 
@@ -32,6 +32,8 @@ pub struct Config {
     pub channels: Vec<ChannelOrder>,
     /// What secret values are sealed with.
     pub secrets: Keyring,
+    /// How it is looked for what is stuck.
+    pub stuck: StuckConfig,
 }
 
 impl Default for Config {
@@ -52,6 +54,7 @@ impl Default for Config {
             pools: Vec::new(),
             channels: Vec::new(),
             secrets: Keyring::default(),
+            stuck: StuckConfig::default(),
         }
     }
 }

@@ -31,6 +31,12 @@ pub enum EngineError {
     SubscriptionChanged(SubscriptionId),
     #[error("there is no channel `{0}`; `stepfast notify list` shows them")]
     NoChannel(String),
+    #[error("there is no alert {0}")]
+    NoAlert(u64),
+    #[error("alert {alert}: {why}")]
+    AlertRefused { alert: u64, why: String },
+    #[error("stuck rule `{0}` has changed since; look at it again")]
+    StuckRuleChanged(String),
     #[error("there is no dispatch group `{0}`")]
     NoGroup(String),
     #[error("step {step}: {why}")]

@@ -10,6 +10,7 @@ use crate::turn::Signs;
 use crate::{Config, EngineError, Executions, Flows, Keyring, Meters};
 use model::{
     Breaker, DispatchGroup, Fault, Name, NewStep, NotBegun, Report, SessionId, SessionOffer, StepId,
+    StuckPolicy,
 };
 use rules::settle::Mode;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub struct Engine {
     executions: Executions,
     flows: Flows,
     keys: Keyring,
+    stuck: StuckPolicy,
     /// Counts turns that told something of workflows.
     told: watch::Receiver<u64>,
     meters: Meters,
@@ -66,6 +68,7 @@ impl Engine {
         let executions = Executions::new(store.ledger());
         let flows = Flows::new(store.ledger());
         let keys = config.secrets.clone();
+        let stuck = config.stuck.policy;
         let (tell, told) = watch::channel(0);
         let meters = Meters::default();
         let signs = Signs { healthy: healthy.clone(), told: tell, meters: meters.clone() };
@@ -76,7 +79,8 @@ impl Engine {
             .spawn(move || decider.run(requests))
             .map_err(|e| StoreError::Down(e.to_string()))?;
         let progress = Board::default();
-        let engine = Engine { inbox, healthy, queues, executions, flows, keys, told, meters, progress };
+        let engine =
+            Engine { inbox, healthy, queues, executions, flows, keys, stuck, told, meters, progress };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
@@ -97,6 +101,11 @@ impl Engine {
 
     pub(crate) fn keys(&self) -> &Keyring {
         &self.keys
+    }
+
+    /// How careful remedies are on this node.
+    pub fn stuck_policy(&self) -> StuckPolicy {
+        self.stuck
     }
 
     /// Changes when something of workflows was told on this node and is durable. Only a hint: other nodes tell things too.

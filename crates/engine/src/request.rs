@@ -1,6 +1,7 @@
 //! What reaches the decider, and what it answers once the turn is durable.
 
 pub use crate::signal::{Reply, Taken};
+use crate::stuck::{DetectOrder, Detection, Look};
 use crate::triggers::{TokenOrder, TriggerOrder, Triggered};
 use model::{
     Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Notice, Report, SessionId,
@@ -284,6 +285,17 @@ pub enum Request {
     RecoverPolls {
         recovery: PollRecovery,
         reply: Reply<Vec<StepId>>,
+    },
+    /// Look for what is stuck.
+    Detect {
+        order: DetectOrder,
+        reply: Reply<Detection>,
+    },
+    /// What a look saw, and who waits for what comes of it.
+    Looked {
+        look: Box<Result<Look, StoreError>>,
+        order: DetectOrder,
+        reply: Option<Reply<Detection>>,
     },
     Breaker {
         scope: Option<DispatchGroup>,

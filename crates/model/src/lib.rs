@@ -1,5 +1,6 @@
 //! The nouns of Stepfast. No verbs, no I/O, no clock: everything here can be built in a test from a line of text.
 
+mod alert;
 mod block;
 mod channel;
 pub mod definition;
@@ -27,6 +28,10 @@ mod subscription;
 mod time;
 mod workflow;
 
+pub use alert::{
+    Alert, AlertEvent, AlertMoment, Finding, OBSERVED, Remedy, ReportedStuck, StuckCall, StuckClock,
+    StuckPolicy, StuckRule, Watched,
+};
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
 pub use channel::{Channel, ChannelKind, ChannelSends, Telling, Waiting};
 pub use delivery::{Delivery, DeliveryError, DeliveryStatus};

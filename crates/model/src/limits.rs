@@ -214,6 +214,36 @@ pub const PROGRESS_STEPS_MAX: usize = 1_000;
 /// Rows of one page of what is half done, and candidates that are looked at for it.
 pub const HALF_DONE_PAGE_MAX: usize = 200;
 pub const HALF_DONE_LOOKED_AT: usize = 1_000;
+/// Rules about what is stuck; every look goes through them all.
+pub const STUCK_RULES_MAX: usize = 500;
+/// Things that one rule may tell of in one look, and those that it does unless it says otherwise.
+pub const STUCK_FINDINGS_MAX: u32 = 1_000;
+pub const STUCK_FINDINGS_DEFAULT: u32 = 100;
+/// Rows that one look reads of each index at most: it must not cost more when more is stuck.
+pub const STUCK_PAGE: usize = 1_000;
+/// Open alerts; beyond them nothing is told anew, for nobody would read it.
+pub const ALERTS_OPEN_MAX: usize = 10_000;
+/// How often it is looked for what is stuck, unless the configuration says otherwise, and what it may say.
+pub const STUCK_EVERY_DEFAULT: Duration = Duration::from_secs(15 * 60);
+pub const STUCK_EVERY_MIN: Duration = Duration::from_secs(10);
+/// What is older than this and has ended is not told as stuck any more.
+pub const STUCK_LOOK_BACK: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How often a look is taken while answers of actions that report stuck things are awaited.
+pub const STUCK_ANSWER_EVERY: Duration = Duration::from_secs(5);
+/// Ages that a rule may name.
+pub const STUCK_AGE_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+/// How often a grave alert is told again, unless its rule says otherwise.
+pub const REMIND_EVERY_DEFAULT: Duration = Duration::from_secs(4 * 3600);
+pub const REMIND_EVERY_MIN: Duration = Duration::from_secs(60);
+/// Remedies that are tried before a person is asked, and what a rule may say.
+pub const REMEDY_ATTEMPTS_DEFAULT: u32 = 3;
+pub const REMEDY_ATTEMPTS_MAX: u32 = 20;
+/// How long closed alerts and what happened to alerts are kept.
+pub const ALERTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Bytes of a status sentence, a note on an alert or the message of a reported thing.
+pub const ALERT_TEXT_BYTES_MAX: usize = 2_000;
+/// Closed alerts that the figures are made of, the newest.
+pub const ALERT_FIGURES_ROWS: usize = 10_000;
 
 const _: () = assert!(PAUSE_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(REMINDERS_DEFAULT <= REMINDERS_MAX);
@@ -246,3 +276,7 @@ const _: () =
     assert!(SETTLE_ROUNDS_MAX > 2 * NESTING_MAX as usize, "a cascade down and up the deepest tree fits");
 const _: () = assert!(KEYS_READ_EVERY.as_millis() < 1_000, "a revoked key is refused within a second");
 const _: () = assert!(KEY_NAME_BYTES_MAX + 50 <= NAME_BYTES_MAX, "a name with its id is a name");
+const _: () =
+    assert!(STUCK_FINDINGS_DEFAULT <= STUCK_FINDINGS_MAX && STUCK_FINDINGS_MAX as usize <= ALERTS_OPEN_MAX);
+const _: () = assert!(STUCK_EVERY_MIN.as_secs() <= STUCK_EVERY_DEFAULT.as_secs());
+const _: () = assert!(STUCK_FINDINGS_MAX as usize <= STUCK_PAGE);

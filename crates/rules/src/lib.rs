@@ -19,6 +19,7 @@ pub mod progress;
 pub mod recover;
 pub mod settle;
 pub mod share;
+pub mod stuck;
 pub mod subscription;
 pub mod why;
 pub mod worker;

@@ -1,6 +1,7 @@
 //! What people ask, answered from one reading connection: for the API, the pages and the command line alike.
 
 mod channels;
+mod alerts;
 mod course;
 mod definitions;
 mod flows;
@@ -12,6 +13,7 @@ mod subscriptions;
 mod workflows;
 
 pub use channels::{channel, channels, notices};
+pub use alerts::{alert, alert_figures, alerts, stuck_rule, stuck_rules};
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
 pub use flows::{flow, flows};
@@ -206,10 +208,6 @@ pub fn ticks(browse: &Browse, dispatch_group: Option<&str>, limit: usize) -> Res
     })
 }
 
-pub fn alerts(browse: &Browse) -> Result<wire::AlertPage> {
-    Ok(wire::AlertPage { alerts: browse.alerts()?.iter().map(convert::alert_view).collect() })
-}
-
 pub fn audit(browse: &Browse, limit: usize) -> Result<wire::AuditPage> {
     Ok(wire::AuditPage { audit: browse.audit(limit)?.iter().map(convert::audit_view).collect() })
 }
@@ -221,7 +219,7 @@ pub fn dashboard(browse: &Browse, host: &str, version: &str, now: Timestamp) -> 
     let mut actions = figures::actions(&totals.tallies);
     let mut hostnames = figures::hosts(&totals.tallies, &browse.sessions()?, now);
     let breaker = convert::breaker_view(None, &everywhere, now);
-    let open_alerts = browse.alerts()?.len();
+    let open_alerts = browse.open_alerts()?;
     Ok(wire::DashboardView {
         version: version.into(),
         host: host.into(),

@@ -2,24 +2,28 @@
 
 mod flow;
 mod channel;
+mod alert;
 mod key;
 mod message_group;
 mod pause;
 mod poll;
 mod pool;
 mod resolution;
+mod stuck;
 mod subscription;
 pub mod worker;
 mod workflow;
 
 pub use flow::{flow_now_view, flow_show, flow_view, start_flow};
 pub use channel::{channel, channel_made_view, channel_view, notice_view, severity, telling_view};
+pub use alert::{alert_figures_view, alert_moment_view, alert_view};
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pause::{pause_view, trigger_payload_view, triggered_view};
 pub use poll::{poll_view, polling_view, polls_view};
 pub use pool::{POOL_IN_USE, pool, pool_view};
 pub use resolution::{compensation_view, decision, resolution_view, resolve_body};
+pub use stuck::{detection_view, stuck_rule, stuck_rule_body, stuck_rule_view};
 pub use subscription::{subscription, subscription_change, subscription_made_view, subscription_view};
 pub use workflow::{
     cloud_event, decision_view, definition_fault, definition_view, item_counts, started_view,
@@ -34,7 +38,7 @@ use model::{
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use store::{Alert, Attempt, AuditEntry, EventRow, NodeRow, Retained, SessionRow, StepRow, Tick};
+use store::{Attempt, AuditEntry, EventRow, NodeRow, Retained, SessionRow, StepRow, Tick};
 
 /// RFC 3339 in UTC with microseconds.
 pub fn instant(at: Timestamp) -> String {
@@ -324,17 +328,6 @@ pub fn tick_view(tick: &Tick) -> wire::TickView {
         capped: tick.capped,
         left_over: tick.left_over,
         phases: tick.phases.iter().map(phase).collect(),
-    }
-}
-
-pub fn alert_view((at, alert): &(Timestamp, Alert)) -> wire::AlertView {
-    wire::AlertView {
-        opened_at: instant(*at),
-        entity: alert.entity.to_string(),
-        entity_id: alert.entity_id.clone(),
-        reason: alert.reason.clone(),
-        severity: alert.severity.to_string(),
-        message: alert.message.clone(),
     }
 }
 

@@ -106,7 +106,8 @@ impl ApiError {
                 EngineError::NoStep(_)
                 | EngineError::NoWorkflow(_)
                 | EngineError::NoDefinition(_)
-                | EngineError::NoChannel(_),
+                | EngineError::NoChannel(_)
+                | EngineError::NoAlert(_),
             ) => (StatusCode::NOT_FOUND, "not_found", "Not found"),
             ApiError::Engine(EngineError::DefinitionDiffers { .. }) => {
                 (StatusCode::CONFLICT, "definition_differs", "This version says something else")
@@ -144,6 +145,8 @@ impl ApiError {
                 | EngineError::GroupRefused { .. }
                 | EngineError::WorkflowRefused { .. }
                 | EngineError::SubscriptionChanged(_)
+                | EngineError::AlertRefused { .. }
+                | EngineError::StuckRuleChanged(_)
                 | EngineError::Apart
                 | EngineError::Undone,
             ) => (StatusCode::CONFLICT, "refused", "Refused"),

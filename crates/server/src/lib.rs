@@ -23,7 +23,7 @@ mod web;
 mod words;
 
 pub use access::{Access, Route, Takes};
-pub use api::{Later, Processed, Processing, Routing, serve_router};
+pub use api::{Later, Processed, Processing, Routing, review_of, serve_router};
 pub use triggers::{TriggerAuthenticator, TriggerSecrets, TriggerShown};
 
 use access::Routes;

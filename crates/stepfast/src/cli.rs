@@ -3,6 +3,7 @@
 mod flows;
 mod notify;
 mod steps;
+mod stuck;
 mod subscriptions;
 mod upkeep;
 mod workflows;
@@ -10,6 +11,7 @@ mod workflows;
 pub use flows::{AskFlow, Flows, ListFlows, MarkFlow, Progress, StartFlow};
 pub use notify::{Notify, NotifyTest};
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
+pub use stuck::{Alerts, Detect, ListAlerts, OnOff, Stuck};
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
 pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
 pub use workflows::{
@@ -147,6 +149,12 @@ pub enum Command {
     /// Who is told when something fails or waits: channels, and a test of them
     #[command(subcommand)]
     Notify(Notify),
+    /// What stands still: look for it, the rules, and the switch for remedies
+    #[command(subcommand)]
+    Stuck(Stuck),
+    /// Alerts and the review queue: list, show, acknowledge, assign, resolve, reopen
+    #[command(subcommand)]
+    Alerts(Alerts),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),

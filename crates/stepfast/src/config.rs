@@ -5,6 +5,7 @@ mod dispatch_scheduler;
 mod notify;
 mod secrets;
 mod signing;
+mod stuck;
 mod triggers;
 mod worker;
 
@@ -48,6 +49,7 @@ struct RawConfig {
     #[serde(rename = "dispatch-scheduler")]
     dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
     router: dispatch_scheduler::RawRouter,
+    stuck: stuck::RawStuck,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -86,6 +88,7 @@ const KEYS: [&str; 20] = [
     "dispatch-scheduler",
     "router",
     "notify",
+    "stuck",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
@@ -148,6 +151,7 @@ impl Settings {
         let scheduler = Scheduler::check(raw.dispatch_scheduler, &mut faults);
         let router = Router::check(raw.router, &mut faults);
         let pools = pools(&raw.pools, &mut faults);
+        let stuck = stuck::check(raw.stuck, &mut faults);
         let key = common.key.as_deref().and_then(|text| {
             let key = Secret::parse(text);
             if key.is_none() {
@@ -172,6 +176,7 @@ impl Settings {
             pools,
             channels,
             secrets,
+            stuck,
             published: scheduler.iter().map(|_| crate::scheduler::PUBLISHED.into()).collect(),
             ..engine::Config::default()
         };
@@ -316,6 +321,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
     let mut faults = unknown(&table, &KEYS, "");
     faults.extend(worker::strange(&table));
     faults.extend(dispatch_scheduler::strange(&table));
+    faults.extend(stuck::strange(&table));
     if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
         faults.extend(unknown(dispatch, &DISPATCH_KEYS, "dispatch."));
     }

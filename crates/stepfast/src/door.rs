@@ -2,9 +2,11 @@
 
 mod flows;
 mod channels;
+mod alerts;
 mod subscriptions;
 mod workflows;
 
+pub use alerts::order;
 pub use workflows::DryRun;
 
 use crate::config::Settings;
@@ -268,6 +270,20 @@ pub async fn ask_server(
         Some(body) => post(&http, url.as_str(), &body).await,
         None => send(http.get(url.clone()), url.as_str()).await,
     }
+}
+
+/// What a server answers to a question with parameters.
+pub async fn ask_with(
+    settings: &Settings,
+    server: &str,
+    path: &[&str],
+    query: &[(&str, String)],
+) -> Result<serde_json::Value> {
+    let (http, mut url) = (client(settings, server)?, under(server.trim_end_matches('/'), path)?);
+    for (name, value) in query {
+        url.query_pairs_mut().append_pair(name, value);
+    }
+    send(http.get(url.clone()), url.as_str()).await
 }
 
 fn created(created: &Created) -> CreatedView {

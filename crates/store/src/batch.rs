@@ -3,9 +3,9 @@
 use crate::Lease;
 use crate::channels::NoticeRow;
 use model::{
-    Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail, DispatchGroup, Event,
-    LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer, SignalId, State,
-    Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
+    Alert, AlertEvent, Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail,
+    DispatchGroup, Event, LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer,
+    Severity, SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 
@@ -281,15 +281,46 @@ pub struct AuditEntry {
     pub after: Option<String>,
 }
 
+/// A change of an alert.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Alert {
-    pub entity: &'static str,
-    pub entity_id: String,
-    pub reason: String,
-    pub severity: &'static str,
-    pub message: String,
-    /// Opened or renewed; false closes it.
-    pub open: bool,
+pub enum AlertWrite {
+    /// What a node tells of itself: opened, or renewed if it is open.
+    Open {
+        entity: &'static str,
+        entity_id: String,
+        reason: &'static str,
+        severity: Severity,
+        message: String,
+    },
+    /// Found by a rule; nobody else has opened it.
+    New(Box<Alert>),
+    /// Seen again, and nothing else.
+    Renew {
+        id: u64,
+        message: String,
+        since: Timestamp,
+    },
+    /// Something was decided about it; it still is as it was seen.
+    Mark(Box<Alert>),
+    Close {
+        entity: String,
+        entity_id: String,
+        reason: String,
+        by: String,
+        auto_resolved: bool,
+    },
+}
+
+/// A step that asks an action for things that are stuck.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StuckAsk {
+    pub rule: String,
+    pub step: StepId,
+    pub asked_at: Timestamp,
+    /// When its answer was heard.
+    pub heard_at: Option<Timestamp>,
+    /// What is wrong with its answer.
+    pub fault: Option<String>,
 }
 
 /// A change of one dispatch group's own row; `None` leaves a column as it is.
@@ -370,7 +401,9 @@ pub struct Batch {
     pub renew: Option<(Timestamp, Timestamp)>,
     pub ticks: Vec<Tick>,
     pub audit: Vec<AuditEntry>,
-    pub alerts: Vec<Alert>,
+    pub alerts: Vec<AlertWrite>,
+    pub alert_events: Vec<AlertEvent>,
+    pub stuck_asks: Vec<StuckAsk>,
     pub groups: Vec<GroupWrite>,
     pub breaker: Option<Breaker>,
     /// Breakers whose time is over, as they were; of one group or of all.
@@ -452,6 +485,8 @@ impl Batch {
             ticks: Vec::new(),
             audit: Vec::new(),
             alerts: Vec::new(),
+            alert_events: Vec::new(),
+            stuck_asks: Vec::new(),
             groups: Vec::new(),
             breaker: None,
             breakers_over: Vec::new(),
@@ -488,6 +523,8 @@ impl Batch {
             && self.ticks.is_empty()
             && self.audit.is_empty()
             && self.alerts.is_empty()
+            && self.alert_events.is_empty()
+            && self.stuck_asks.is_empty()
             && self.groups.is_empty()
             && self.breaker.is_none()
             && self.breakers_over.is_empty()

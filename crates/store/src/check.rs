@@ -87,7 +87,7 @@ pub const INVARIANTS: [(&str, &str, Checkable); 48] = [
     ("I33", "one decider per dispatch group", Always),
     ("I34", "slots equal live holders", Always),
     ("I35", "definitions are pinned", Always),
-    ("I36", "alerts are open once and on what lives", Always),
+    ("I36", "alerts are open once, on what is there, and closed by somebody", Always),
     ("I37", "size limits hold in the rows", Always),
     ("I38", "retention leaves no orphans", Always),
     ("I39", "idempotent intake", Always),

@@ -4,7 +4,9 @@
 //!        nothing is decided here.
 
 use crate::channels;
+use crate::alerts::{self, AlertChange};
 use crate::sql::{Access, Row, Sql};
+use crate::stuck::{self, StoredRule};
 use crate::subscriptions::{self, Stored};
 use crate::workflows::Definition;
 use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, workflows, writes};
@@ -60,6 +62,18 @@ pub enum Change {
     RemoveChannel {
         name: String,
     },
+    /// If it still is as it was seen; with what is told of it.
+    ChangeAlert(Box<AlertChange>),
+    /// If nobody changed it since; version 0 is a rule that is not on record.
+    PutStuckRule(Box<StoredRule>),
+    RemoveStuckRule {
+        name: String,
+    },
+    /// A value that everybody shares.
+    PutSetting {
+        name: &'static str,
+        value: String,
+    },
     /// Who did what.
     Audit {
         at: Timestamp,
@@ -88,6 +102,12 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::AddChannel(new) => channels::add(sql, new),
         Change::ChangeChannel(new) => channels::change(sql, new),
         Change::RemoveChannel { name } => channels::remove(sql, name),
+        Change::ChangeAlert(change) => alerts::change(sql, change),
+        Change::PutStuckRule(rule) => stuck::put_rule(sql, rule),
+        Change::RemoveStuckRule { name } => stuck::remove_rule(sql, name),
+        Change::PutSetting { name, value } => {
+            sql.execute(statements::PUT_SETTING, params![*name, value.as_str()])
+        }
         Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
     }
 }

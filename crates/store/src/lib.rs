@@ -1,5 +1,6 @@
 //! Where Stepfast keeps its rows. A store commits what it is told without understanding why.
 
+pub mod alerts;
 mod answer;
 mod batch;
 mod browse;
@@ -30,6 +31,7 @@ mod settings;
 pub mod sql;
 pub mod sqlite;
 mod statements;
+pub mod stuck;
 pub mod subscriptions;
 pub mod traces;
 #[cfg(test)]
@@ -37,10 +39,11 @@ mod turn_reads;
 pub mod workflows;
 mod writes;
 
+pub use alerts::{AlertChange, AlertFigures, AlertFilter};
 pub use batch::{
-    Alert, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, PauseWrite,
-    PayloadWrite, Post, RowKnown, SendsWrite, SessionRow, SignalRow, SignalTo, Slot, StepWrite, TallyKey,
-    Tick, Wake, WorkflowEvent, WorkflowWrite,
+    AlertWrite, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, PauseWrite,
+    PayloadWrite, Post, RowKnown, SendsWrite, SessionRow, SignalRow, SignalTo, Slot, StepWrite, StuckAsk,
+    TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,
@@ -84,6 +87,9 @@ pub enum Listen {
     /// Through this address, where the usual one leads to a pooler that cannot listen.
     At(String),
 }
+
+/// Opens a connection for reading, on whatever thread it is called.
+pub type Beside = Box<dyn FnOnce() -> Result<Browse> + Send>;
 
 /// Called once a commit is durable, or has failed; it must not block.
 pub type Done = Box<dyn FnOnce(Result<()>) + Send>;
@@ -197,6 +203,8 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     fn recover(&mut self, lease: &Lease) -> Result<Found>;
     /// Where reads run; they see the last commit.
     fn reader(&self) -> &dyn Sql;
+    /// How to open a connection for long reads beside the turns.
+    fn beside(&self) -> Beside;
     fn commit(&mut self, batch: Batch, done: Done);
     /// After a failed commit nothing is taken until this is called.
     fn reset(&mut self);

@@ -3,13 +3,16 @@
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
 mod notices;
+mod alerts;
 mod pauses;
 mod polls;
 mod workflows;
 
+pub use alerts::event as alert_event;
+
 use crate::batch::{
-    Alert, Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, Post, SessionRow, SignalRow,
-    SignalTo, Slot, TallyKey, Tick,
+    Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, Post, SessionRow, SignalRow, SignalTo, Slot,
+    TallyKey, Tick,
 };
 use crate::sql::Param;
 use crate::statements as sql;
@@ -66,10 +69,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
     plan.put(sql::INSERT_AUDIT, true, batch.audit.iter().map(|a| audit(a, batch.now)).collect());
-    for one in &batch.alerts {
-        let sql = if one.open { sql::OPEN_ALERT } else { sql::CLOSE_ALERT };
-        plan.put(sql, false, vec![alert(one, batch.now)]);
-    }
+    plan.put_alerts(batch);
     plan.put_signals(batch);
     for one in &batch.sessions {
         plan.put(sql::PUT_SESSION, true, vec![session(one)]);
@@ -85,6 +85,8 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     if batch.forget {
         plan.put(sql::FORGET_SESSIONS, false, vec![values![batch.now - DAY]]);
         plan.put(sql::FORGET_NODES, false, vec![values![batch.now - 7 * DAY]]);
+        plan.put(sql::FORGET_ALERTS, false, vec![values![batch.now - limits::ALERTS_KEPT]]);
+        plan.put(sql::FORGET_ALERT_EVENTS, false, vec![values![batch.now - limits::ALERTS_KEPT]]);
         plan.put(sql::FORGET_SIGNALS, false, vec![values![batch.now - HOUR]]);
         plan.put(sql::FORGET_NOTICES, false, vec![values![batch.now - limits::NOTICE_KEEP]]);
     }
@@ -534,16 +536,6 @@ fn tick(t: &Tick) -> Values<'_> {
 pub fn audit(entry: &AuditEntry, now: Timestamp) -> Values<'_> {
     let AuditEntry { who, verb, target, why, before, after } = entry;
     values![now, who, verb, target, why.as_deref(), before.as_deref(), after.as_deref()]
-}
-
-/// For `open_alert.sql` or `close_alert.sql`.
-fn alert(alert: &Alert, now: Timestamp) -> Values<'_> {
-    let Alert { entity, entity_id, reason, severity, message, open } = alert;
-    if *open {
-        values![*entity, entity_id, reason, *severity, message, now]
-    } else {
-        values![now, *entity, entity_id, reason]
-    }
 }
 
 /// For `put_session.sql`.

@@ -265,7 +265,20 @@ planted! {
     i33_ticks_overlap: "I33", "update ticks set completed_at = completed_at + 1000000 where id = 1";
     i36_an_alert_on_an_ended_step: "I36",
         "insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at)
-         values ('step', lower(hex({done})), 'odd', 'warning', '', 1, 1)";
+         values ('step', lower(hex({done})), 'odd', 'medium', '', 1, 1)";
+    i36_an_alert_of_a_rule_on_a_step_that_is_gone: "I36",
+        "insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at, rule)
+         values ('step', '00000000-0000-7000-8000-000000000001', 'odd', 'medium', '', 1, 1, 'step-waiting')";
+    i36_an_alert_that_nobody_closed: "I36", "update alerts set closed_by = null where closed_at is not null";
+    i36_an_open_alert_that_somebody_closed: "I36", "update alerts set closed_by = 'anna' where closed_at is null";
+    i36_an_alert_closed_before_it_was_opened: "I36", "update alerts set closed_at = opened_at - 1 where closed_at is not null";
+    i36_an_alert_older_than_its_cause: "I36", "update alerts set since = opened_at + 1";
+    i36_an_alert_resolved_by_no_remedy: "I36", "update alerts set auto_resolved = 1";
+    i36_remedies_without_a_time: "I36", "update alerts set attempts = 1";
+    i36_acknowledged_by_nobody: "I36", "update alerts set acknowledged_at = 1";
+    i36_reviewed_at_no_time: "I36", "update alerts set reviewed_by = 'anna'";
+    i36_a_severity_that_is_no_word: "I36", "update alerts set severity = 'warning'";
+    i36_an_ask_of_no_rule: "I36", "insert into stuck_asks (rule, step_id, asked_at) values ('gone', zeroblob(16), 1)";
     i36_two_open_alerts_for_one_reason: "I36",
         "drop index alerts_open;
          insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at)

@@ -170,6 +170,9 @@ impl Store for DoubtfulStore {
     fn recover(&mut self, lease: &Lease) -> Result<Found> {
         self.store.recover(lease)
     }
+    fn beside(&self) -> store::Beside {
+        self.store.beside()
+    }
     fn reader(&self) -> &dyn Sql {
         self.doubt.reads.fetch_add(1, Ordering::SeqCst);
         self.store.reader()

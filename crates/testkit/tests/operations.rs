@@ -7,6 +7,7 @@ use rules::settle::Mode;
 use serde_json::json;
 use std::time::Duration;
 use stepfast_testkit::Stage;
+use store::AlertFilter;
 
 #[tokio::test]
 async fn an_unknown_queue_falls_back_with_a_warning_on_the_step() {
@@ -72,12 +73,13 @@ async fn a_group_without_progress_is_told_and_untold() {
     }
     stage.create(json!([{"action": "nobody runs this", "dispatch_group": "delta"}])).await;
     stage.decide(Mode::FixedPoint).await;
-    let told: Vec<String> = stage.browse().alerts().unwrap().into_iter().map(|(_, a)| a.entity_id).collect();
+    let told: Vec<String> =
+        stage.browse().alerts(&AlertFilter::open()).unwrap().into_iter().map(|a| a.entity_id).collect();
     assert_eq!(told, ["alpha"], "fresh work in delta does not count either");
     stage.operate(stuck, Some(Verb::Cancel)).await.unwrap();
     stage.advance(Duration::from_secs(61)).await;
     stage.decide(Mode::FixedPoint).await;
-    assert_eq!(stage.browse().alerts().unwrap().len(), 0);
+    assert_eq!(stage.browse().open_alerts().unwrap(), 0);
 }
 
 #[tokio::test]
@@ -245,7 +247,8 @@ async fn rows_of_one_instant_are_listed_in_one_order() {
             {"action": "nobody runs this", "dispatch_group": "beta"}]))
         .await;
     stage.advance(limits::NO_PROGRESS + Duration::from_secs(61)).await;
-    let told: Vec<String> = stage.browse().alerts().unwrap().into_iter().map(|(_, a)| a.entity_id).collect();
+    let told: Vec<String> =
+        stage.browse().alerts(&AlertFilter::open()).unwrap().into_iter().map(|a| a.entity_id).collect();
     assert_eq!(told, ["beta", "alpha"], "the newest first");
 }
 

@@ -9,6 +9,7 @@ mod flows;
 mod lines;
 mod queues;
 mod told;
+mod stuck_nodes;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

@@ -31,12 +31,15 @@ mod problem;
 mod progress;
 mod retention;
 mod step;
+mod stuck;
 mod subscription;
 mod tick;
 mod worker;
 mod workflow;
 
-pub use alert::{AlertPage, AlertView, AuditPage, AuditView};
+pub use alert::{
+    AlertFiguresView, AlertMomentView, AlertPage, AlertReviewBody, AlertShow, AlertView, AuditPage, AuditView,
+};
 pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
 pub use channel::{
     ChannelBody, ChannelMadeView, ChannelPage, ChannelTestBody, ChannelView, NoticePage, NoticeView,
@@ -74,6 +77,10 @@ pub use retention::RetainedView;
 pub use step::{
     AttemptPage, AttemptView, ChildrenView, CreatedPage, CreatedView, DeliveryView, EventView, LogView,
     ProgressView, StepPage, StepShow, StepView,
+};
+pub use stuck::{
+    DetectBody, DetectedView, DetectionView, LeftView, StuckAutoBody, StuckCallBody, StuckRuleBody,
+    StuckRulePage, StuckRuleView,
 };
 pub use subscription::{
     SubscriptionBody, SubscriptionChangeBody, SubscriptionMadeView, SubscriptionPage, SubscriptionTestView,

@@ -49,6 +49,11 @@ impl Node {
             Request::Tell { channel, notice, reply } => {
                 self.tell_channel(turn, (channel, *notice), reply, now)
             }
+            Request::Detect { order, reply } => {
+                self.detect(order, reply, now);
+                Ok(())
+            }
+            Request::Looked { look, order, reply } => self.looked(turn, *look, (order, reply), now),
             Request::RecoverPolls { recovery, reply } => self.recover_polls(turn, &recovery, reply, now),
             Request::Breaker { scope, breaker, by, reply } => {
                 self.switch(turn, scope, breaker, by, reply);
@@ -563,6 +568,8 @@ pub fn refuse(request: Request, problem: &StoreError) {
         Request::OperateWorkflow { reply, .. } => no(reply, problem),
         Request::Trigger { reply, .. } => no(reply, problem),
         Request::PauseToken { reply, .. } => no(reply, problem),
+        Request::Detect { reply, .. } => no(reply, problem),
+        Request::Looked { reply, .. } => super::stuck::refused(reply, problem),
         Request::RecoverPolls { reply, .. } => no(reply, problem),
         Request::Tell { reply, .. } => no(reply, problem),
         Request::Breaker { reply, .. } => no(reply, problem),

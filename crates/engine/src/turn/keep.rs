@@ -8,12 +8,15 @@ use super::sessions::Hold;
 use super::timers::Timers;
 use crate::executions::forget_pages;
 use crate::signal::Signal;
-use model::{Breaker, DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
+use crate::stuck::own;
+use model::{
+    Breaker, DispatchGroup, OBSERVED, SessionId, Severity, State, Step, StepId, StepKind, Timestamp, limits,
+};
 use rules::board::{Board, Opened};
 use rules::{outbox, recover};
 use std::collections::HashSet;
 use std::time::Duration;
-use store::{Alert, AuditEntry, ClaimLog, Found, Result, SignalRow, StoreError};
+use store::{AlertWrite, AuditEntry, ClaimLog, Found, Result, SignalRow, StoreError};
 use tracing::{info, warn};
 
 /// How often groups are looked at for lack of progress.
@@ -41,6 +44,7 @@ impl Node {
                 forget_pages(self.store.ledger());
             }
         }
+        self.look_when_due(now);
         if now >= self.renewed_at + limits::RENEW_EVERY {
             self.renewed_at = now;
             turn.renew = true;
@@ -54,7 +58,7 @@ impl Node {
     }
 
     /// One node does what must be done once: the owner of the first group that has one.
-    fn is_leader(&self) -> bool {
+    pub(super) fn is_leader(&self) -> bool {
         self.owns_all() || self.peers.leader == Some(self.row.id)
     }
 
@@ -135,14 +139,26 @@ impl Node {
             } else {
                 self.alerted.remove(&group);
             }
-            turn.alerts.push(Alert {
-                entity: "dispatch_group",
-                entity_id: group.to_string(),
-                reason: "group_no_progress".into(),
-                severity: "critical",
-                message,
-                open: stuck,
-            });
+            self.tell_group(turn, group.to_string(), message, (stuck, now))?;
+        }
+        Ok(())
+    }
+
+    fn tell_group(
+        &mut self,
+        turn: &mut Turn,
+        entity_id: String,
+        message: String,
+        (stuck, now): (bool, Timestamp),
+    ) -> Result<()> {
+        let (entity, reason) = ("dispatch_group", "group_no_progress");
+        if stuck {
+            self.tell(turn, own(entity, &entity_id, reason, &message, now), now)?;
+            let severity = Severity::Critical;
+            turn.alerts.push(AlertWrite::Open { entity, entity_id, reason, severity, message });
+        } else {
+            let (entity, reason, by) = (entity.into(), reason.into(), OBSERVED.into());
+            turn.alerts.push(AlertWrite::Close { entity, entity_id, reason, by, auto_resolved: false });
         }
         Ok(())
     }
@@ -186,6 +202,7 @@ impl Node {
         self.group_breakers =
             found.groups.iter().map(|g| (g.dispatch_group.clone(), g.breaker.clone())).collect();
         self.alerted = found.alerted.iter().cloned().collect();
+        self.stuck.forget();
         let until = self.board.now + limits::SESSION_LEASE;
         self.sessions.leave_behind(&found.left, until);
         self.expiry = Expiry::from(self.board.now);

@@ -12,13 +12,17 @@ use super::peers::Peers;
 use super::pools::Pools;
 use super::refill::Sources;
 use super::sessions::Sessions;
+use super::stuck::Stuck;
 use super::ticks::Ticks;
 use super::timers::Timers;
 use super::workflows::Workflows;
 use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
+use crate::stuck::own;
 use crate::{Config, EngineError, Ids, Meters, Stopwatch};
-use model::{BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp, limits};
+use model::{
+    BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, Severity, SignalId, StepId, Timestamp, limits,
+};
 use rules::board::{Board, Changes};
 use rules::dispatcher::PIPELINE;
 use rules::settle::{Mode, Settled, leave};
@@ -28,8 +32,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use store::{
-    Alert, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store, StoreError,
-    TallyKey, Wake,
+    AlertWrite, Attempt, AuditEntry, GroupWrite, Lease, NodeRow, Result, SessionRow, SignalRow, Store,
+    StoreError, TallyKey, Wake,
 };
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -80,7 +84,9 @@ impl Stored {
 pub struct Turn {
     pub acts: Acts,
     pub audit: Vec<AuditEntry>,
-    pub alerts: Vec<Alert>,
+    pub alerts: Vec<AlertWrite>,
+    pub alert_events: Vec<model::AlertEvent>,
+    pub stuck_asks: Vec<store::StuckAsk>,
     pub attempts: Vec<Attempt>,
     pub deliveries: Deliveries,
     /// Polls that were answered, each with how many of its step are kept.
@@ -157,6 +163,7 @@ pub struct Node {
     pub(super) expiry: Expiry,
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
     pub(super) alerted: BTreeSet<DispatchGroup>,
+    pub(super) stuck: Stuck,
     outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
     /// Answers of turns that wrote nothing, and the turn they rest on.
     hanging: Vec<(u64, Acts)>,
@@ -195,6 +202,7 @@ impl Node {
         store.announce(&config.announced())?;
         crate::pools::put_all(&mut *store, &config.pools)?;
         crate::channels::put_all(&mut *store, &config.channels, &config.secrets)?;
+        crate::stuck::put_all(&mut *store, &config.stuck.rules)?;
         let mut node = Node {
             peers: Peers::new(store.is_shared()),
             store,
@@ -226,6 +234,7 @@ impl Node {
             expiry: Expiry::from(now),
             last_end: config.owned.iter().map(|g| (g.clone(), now)).collect(),
             alerted: Default::default(),
+            stuck: Stuck::starting(config.stuck.every, now),
             outstanding: VecDeque::new(),
             hanging: Vec::new(),
             inbox,
@@ -291,6 +300,10 @@ impl Node {
         // An engine that is gone has nothing to hear.
         let _ = self.inbox.send(request);
     }
+    /// Where requests of this node's own threads go.
+    pub(super) fn inbox(&self) -> Sender<Request> {
+        self.inbox.clone()
+    }
     pub fn close(&mut self) {
         self.closing = true;
     }
@@ -323,6 +336,7 @@ impl Node {
             self.deadlines.next_at(),
             self.workflows.next_at(),
             self.notices.next_at(),
+            self.stuck.next_at(),
         ];
         let next = at
             .into_iter()
@@ -407,7 +421,7 @@ impl Node {
             self.follow_ends(turn)?;
             leave(&mut self.board, &mut *self.store, BTreeSet::new())?;
         }
-        self.tell_refused(turn, &settled);
+        self.tell_refused(turn, &settled, now)?;
         self.tell_notices(turn, now)?;
         let mut picking = Stopwatch::start();
         let mut capped = Vec::new();
@@ -556,18 +570,21 @@ impl Node {
         super::intake::refuse(request, &problem);
     }
 
-    fn tell_refused(&mut self, turn: &mut Turn, settled: &Settled) {
+    fn tell_refused(&mut self, turn: &mut Turn, settled: &Settled, now: Timestamp) -> Result<()> {
         for (step, refused) in &settled.refused {
             error!(%step, %refused, "a rule asked for a move that does not exist");
-            turn.alerts.push(Alert {
+            let (entity_id, message) = (step.to_string(), refused.to_string());
+            self.tell(turn, own("step", &entity_id, "illegal_move", &message, now), now)?;
+            let severity = Severity::Critical;
+            turn.alerts.push(AlertWrite::Open {
                 entity: "step",
-                entity_id: step.to_string(),
-                reason: "illegal_move".into(),
-                severity: "critical",
-                message: refused.to_string(),
-                open: true,
+                entity_id,
+                reason: "illegal_move",
+                severity,
+                message,
             });
         }
+        Ok(())
     }
 }
 

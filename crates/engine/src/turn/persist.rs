@@ -73,6 +73,8 @@ impl Node {
         batch.breakers_over = turn.breakers_over;
         batch.audit = turn.audit;
         batch.alerts = turn.alerts;
+        batch.alert_events = turn.alert_events;
+        batch.stuck_asks = turn.stuck_asks;
         batch.took_roots = turn.took_roots;
         batch.forget = turn.forget;
         batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));

@@ -6,7 +6,7 @@ mod routes;
 
 pub use caller::{Caller, Shown};
 pub use keyring::Keyring;
-pub use routes::{Routes, Table, form, get, post, text};
+pub use routes::{Routes, Table, delete, form, get, post, put, text};
 
 use axum::http::Method;
 use model::Right;

@@ -38,6 +38,26 @@ where
     Declared { method: Method::POST, access: access.into(), body: Takes::Json, handler }
 }
 
+/// A call that makes something what it says.
+pub fn put<H, T>(access: impl Into<Access>, handler: H) -> Declared
+where
+    H: Handler<T, Arc<App>>,
+    T: 'static,
+{
+    let handler = routing::put(handler);
+    Declared { method: Method::PUT, access: access.into(), body: Takes::Json, handler }
+}
+
+/// A call that takes something away; its body says no more than who asks.
+pub fn delete<H, T>(access: impl Into<Access>, handler: H) -> Declared
+where
+    H: Handler<T, Arc<App>>,
+    T: 'static,
+{
+    let handler = routing::delete(handler);
+    Declared { method: Method::DELETE, access: access.into(), body: Takes::Json, handler }
+}
+
 /// A call that changes something, told in YAML or JSON.
 pub fn text<H, T>(access: impl Into<Access>, handler: H) -> Declared
 where

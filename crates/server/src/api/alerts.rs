@@ -1,12 +1,108 @@
-//! Open alerts.
+//! Alerts: list, show, the figures, and what people do to them.
 
+use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
+use crate::convert;
 use crate::error::ApiError;
+use crate::extract::{Params, Posted, page_size};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, State};
+use engine::{EngineError, Review};
+use model::Severity;
+use serde::Deserialize;
 use std::sync::Arc;
+use store::AlertFilter;
 
-pub async fn list(State(app): State<Arc<App>>) -> Result<Json<wire::AlertPage>, ApiError> {
-    Ok(Json(app.read(answers::alerts).await?))
+#[derive(Deserialize, Default, Clone)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    /// `open` (usual), `closed` or `all`.
+    pub state: Option<String>,
+    /// Only those that wait for a person.
+    pub queue: bool,
+    pub severity: Option<String>,
+    /// A name; empty for those that are nobody's.
+    pub assigned: Option<String>,
+    pub entity: Option<String>,
+    pub entity_id: Option<String>,
+    pub rule: Option<String>,
+    pub before: Option<u64>,
+    pub limit: Option<usize>,
+}
+
+impl Wanted {
+    pub fn filter(&self) -> Result<AlertFilter, ApiError> {
+        let open = match self.state.as_deref() {
+            None | Some("open") => Some(true),
+            Some("closed") => Some(false),
+            Some("all") => None,
+            Some(other) => {
+                let how = "write `open`, `closed` or `all`";
+                return Err(ApiError::BadRequest(format!("state: `{other}` is not known; {how}")));
+            }
+        };
+        let severity = self.severity.as_deref().map(str::parse::<Severity>).transpose();
+        Ok(AlertFilter {
+            open,
+            in_review: self.queue,
+            severity: severity.map_err(|problem| ApiError::BadRequest(format!("severity: {problem}")))?,
+            assigned_to: self.assigned.clone(),
+            entity: self.entity.clone(),
+            entity_id: self.entity_id.clone(),
+            rule: self.rule.clone(),
+            before: self.before,
+            limit: page_size(self.limit)?,
+        })
+    }
+}
+
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<wire::AlertPage>, ApiError> {
+    let (filter, now) = (wanted.filter()?, app.now());
+    Ok(Json(app.read(move |browse| answers::alerts(browse, &filter, now)).await?))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Path(id): Path<u64>,
+) -> Result<Json<wire::AlertShow>, ApiError> {
+    let now = app.now();
+    let found = app.read(move |browse| answers::alert(browse, id, now)).await?;
+    found.map(Json).ok_or(ApiError::Engine(EngineError::NoAlert(id)))
+}
+
+pub async fn figures(State(app): State<Arc<App>>) -> Result<Json<wire::AlertFiguresView>, ApiError> {
+    let now = app.now();
+    Ok(Json(app.read(move |browse| answers::alert_figures(browse, now)).await?))
+}
+
+/// What a verb means with what was said.
+pub fn review_of(verb: &str, body: wire::AlertReviewBody) -> Option<Review> {
+    let text = body.text.unwrap_or_default();
+    Some(match verb {
+        "ack" => Review::Acknowledge,
+        "assign" => Review::Assign { to: body.to.filter(|to| !to.trim().is_empty()) },
+        "note" => Review::Note { text },
+        "resolve" => Review::Resolve { notes: text },
+        "reopen" => Review::Reopen { why: text },
+        _ => return None,
+    })
+}
+
+pub async fn review(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((id, verb)): Path<(u64, String)>,
+    Posted(mut body): Posted<wire::AlertReviewBody>,
+) -> Result<Json<wire::AlertView>, ApiError> {
+    let by = caller.signed(body.by.take())?;
+    let strange = || {
+        format!("`{verb}` is nothing that is done to an alert; write ack, assign, note, resolve or reopen")
+    };
+    let wanted = review_of(&verb, body).ok_or_else(|| ApiError::NotFound(strange()))?;
+    let alert = app.site.engine.review(id, wanted, by).await?;
+    Ok(Json(convert::alert_view(&alert, app.now())))
 }

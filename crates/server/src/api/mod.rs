@@ -24,6 +24,7 @@ mod progress;
 mod retention;
 mod router;
 mod steps;
+mod stuck;
 mod subscriptions;
 mod ticks;
 mod triggers;
@@ -31,6 +32,7 @@ mod worker;
 mod workflow_filter;
 mod workflows;
 
+pub use alerts::{Wanted as WantedAlerts, review_of};
 pub use dispatch::{Processed, Processing};
 pub use flows::{Wanted as WantedFlows, missing as missing_flow};
 pub use message_groups::Wanted as WantedGroups;
@@ -43,7 +45,7 @@ pub use workflows::Wanted as WantedWorkflows;
 /// What is there some time later.
 pub type Later<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
-use crate::access::{Access, Routes, get, post, text};
+use crate::access::{Access, Routes, delete, get, post, put, text};
 use model::Right::{Administer, Operate, Start, Track, View, Work};
 
 /// One line a path: its methods, each with the right it asks for.
@@ -99,6 +101,16 @@ pub fn routes() -> Routes {
         .at("/v1/ticks", [get(View, ticks::list)])
         .at("/v1/nodes", [get(View, nodes::list)])
         .at("/v1/alerts", [get(View, alerts::list)])
+        .at("/v1/alerts/figures", [get(View, alerts::figures)])
+        .at("/v1/alerts/{id}", [get(View, alerts::show)])
+        .at("/v1/alerts/{id}/{verb}", [post(Operate, alerts::review)])
+        .at("/v1/stuck/detect", [post(Operate, stuck::detect)])
+        .at("/v1/stuck/rules", [get(View, stuck::rules)])
+        .at(
+            "/v1/stuck/rules/{name}",
+            [put(Administer, stuck::put_rule), delete(Administer, stuck::remove_rule)],
+        )
+        .at("/v1/stuck/auto", [put(Operate, stuck::switch)])
         .at("/v1/audit", [get(View, audit::list)])
         .at("/v1/worker/claim", [post(Work, worker::claim)])
         .at("/v1/worker/heartbeat", [post(Work, worker::heartbeat)])

@@ -48,7 +48,7 @@ pub fn page(frame: Frame, body: Markup) -> Markup {
                         a href="/notifications" { "Notifications" }
                         a href="/v1/ticks" { "Ticks" }
                         a href="/v1/nodes" { "Nodes" }
-                        a href="/v1/alerts" { "Alerts" }
+                        a href="/alerts" { "Alerts" }
                         a href="/v1/audit" { "Audit" }
                         a href="/step-dispatcher/api" { "JSON" }
                         a href="/sign-in" { "Sign in" }

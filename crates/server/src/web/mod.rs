@@ -1,6 +1,8 @@
 //! The pages for people: one file per page, rendered here, with one script that keeps the figures live.
 
 mod address;
+mod alert;
+mod alerts;
 mod approve;
 mod assets;
 mod flow;
@@ -36,6 +38,8 @@ pub fn routes() -> Routes {
         .at("/step-dispatcher/steps/{id}", [get(View, step::page)])
         .at("/workflows", [get(View, workflows::page)])
         .at("/workflows/{id}", [get(View, workflow::page)])
+        .at("/alerts", [get(View, alerts::page)])
+        .at("/alerts/{id}", [get(View, alert::page)])
         .at("/message-groups", [get(View, message_groups::page)])
         .at("/message-groups/{name}", [get(View, message_group::page)])
         .at("/notifications", [get(View, notifications::page)])

@@ -95,7 +95,7 @@ pub fn render(view: &DashboardView) -> Markup {
             h1 { "Step dispatcher" }
             p #notice .notice role="status" hidden[view.words.breaker.is_none()] { (view.words.breaker.as_deref().unwrap_or("")) }
             p #alerts .notice hidden[view.words.alerts.is_none()] {
-                a #alerts-text href="/v1/alerts" { (view.words.alerts.as_deref().unwrap_or("")) }
+                a #alerts-text href="/alerts" { (view.words.alerts.as_deref().unwrap_or("")) }
             }
             p #lost .notice.lost role="alert" hidden { "The server does not answer; these figures are old." }
             noscript { p.notice { "Without JavaScript this page shows the figures as they were when it was loaded." } }

@@ -63,6 +63,14 @@ const EXPECTED: &str = "
     GET  /v1/ticks                   view
     GET  /v1/nodes                   view
     GET  /v1/alerts                  view
+    GET  /v1/alerts/figures          view
+    GET  /v1/alerts/{id}             view
+    POST /v1/alerts/{id}/{verb}      operate
+    POST /v1/stuck/detect            operate
+    GET  /v1/stuck/rules             view
+    PUT  /v1/stuck/rules/{name}      administer
+    DELETE /v1/stuck/rules/{name}    administer
+    PUT  /v1/stuck/auto              operate
     GET  /v1/audit                   view
     POST /v1/worker/claim            work
     POST /v1/worker/heartbeat        work
@@ -104,6 +112,8 @@ const EXPECTED: &str = "
     GET  /step-dispatcher/steps/{id} view
     GET  /workflows                  view
     GET  /workflows/{id}             view
+    GET  /alerts                     view
+    GET  /alerts/{id}                view
     GET  /message-groups             view
     GET  /message-groups/{name}      view
     GET  /notifications              view

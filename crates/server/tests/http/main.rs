@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod access;
+mod alerts;
 mod breaker;
 mod channels;
 mod create;

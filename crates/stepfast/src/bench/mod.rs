@@ -18,6 +18,7 @@ mod resolve;
 mod rig;
 mod snapshot;
 mod timers;
+mod stuck;
 mod tree;
 mod waiting;
 mod workflow;
@@ -56,6 +57,8 @@ pub enum Workload {
     Growth,
     /// Drain and latency while another session holds a snapshot open, on PostgreSQL.
     Snapshot,
+    /// How long a look for what is stuck asks the database, beside n live and many closed steps.
+    Stuck,
     /// What this machine can do at most, without an engine.
     Limit,
     /// How late what is due within one second begins: n steps, and n workflows that wait.
@@ -110,6 +113,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         }
         Workload::Compensation => compensation::run(&rig, args.n.unwrap_or(1_000)).await,
         Workload::Resolve => resolve::run(&rig, args.n.unwrap_or(10_000)).await,
+        Workload::Stuck => stuck::run(&rig, args.n.unwrap_or(1_000_000), args.closed).await,
         Workload::Limit => {
             let n = args.n.unwrap_or(100_000);
             tokio::task::spawn_blocking(move || limit::run(&rig, n)).await?

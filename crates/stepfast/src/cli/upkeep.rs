@@ -66,7 +66,7 @@ pub struct Bench {
     /// Jobs that run at once
     #[arg(long, default_value_t = 1_000)]
     pub workers: usize,
-    /// Closed steps for `growth`
+    /// Closed steps for `growth` and `stuck`
     #[arg(long, default_value_t = 1_000_000)]
     pub closed: usize,
     /// Engines on one PostgreSQL database, for `drain` and `latency`

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+mod alerts;
 mod apply;
 mod breaker;
 mod check;
@@ -33,6 +34,7 @@ mod start;
 mod steer;
 mod steps;
 mod storage;
+mod stuck;
 mod subscriptions;
 mod ticks;
 mod trigger;
@@ -112,6 +114,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Pools(verb) => pools::run(&settings, &common, verb).await,
         Command::Progress(args) => progress::run(&settings, &common, &args).await,
         Command::Flows(verb) => flows::run(&settings, &common, verb).await,
+        Command::Stuck(verb) => stuck::run(&settings, &common, verb).await,
+        Command::Alerts(verb) => alerts::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,
         Command::Check(args) => check::run(&settings, &args, common.json),
         Command::Migrate(args) => storage::migrate(&settings, &args, common.json),

@@ -13,7 +13,7 @@ pub use nouns::{Filter, StepRow, Totals};
 pub use polls::PollFilter;
 pub use workflows::{DefinitionKey, DefinitionLine, EventLine, WorkflowFilter};
 
-use crate::batch::{Alert, NodeRow, SessionRow, Tick};
+use crate::batch::{NodeRow, SessionRow, Tick};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
@@ -87,6 +87,11 @@ impl Browse {
 
     fn query(&self, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
         self.query_rows("steps_now", tail, values)
+    }
+
+    /// Rows of steps as they are now, for what is looked for elsewhere.
+    pub(crate) fn step_rows(&self, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
+        self.query(tail, values)
     }
 
     fn query_rows(&self, table: &str, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
@@ -205,24 +210,6 @@ impl Browse {
                 attempt: r.get(4)?,
             };
             Ok((Timestamp(r.get(0)?), row))
-        })
-    }
-
-    pub fn alerts(&self) -> Result<Vec<(Timestamp, Alert)>> {
-        let sql = "select opened_at, entity, entity_id, reason, severity, message from alerts where closed_at is null
-                   order by opened_at desc, id desc limit 1000";
-        self.sql().rows(sql, params![], |r| {
-            let entity: String = r.get(1)?;
-            let severity: String = r.get(4)?;
-            let alert = Alert {
-                entity: if entity == "step" { "step" } else { "dispatch_group" },
-                entity_id: r.get(2)?,
-                reason: r.get(3)?,
-                severity: if severity == "critical" { "critical" } else { "warning" },
-                message: r.get(5)?,
-                open: true,
-            };
-            Ok((Timestamp(r.get(0)?), alert))
         })
     }
 

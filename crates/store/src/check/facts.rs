@@ -88,7 +88,7 @@ const OF_STEPS: [(&str, &str, &str); 23] = [
 ];
 
 /// Invariant, what it is about, what is wrong, and the rows for which it is.
-const OF_OTHERS: [(&str, &str, &str, &str); 18] = [
+const OF_OTHERS: [(&str, &str, &str, &str); 25] = [
     (
         "I13",
         "step",
@@ -168,6 +168,50 @@ const OF_OTHERS: [(&str, &str, &str, &str); 18] = [
         "it has an open alert but does not exist",
         "select entity_id from alerts where closed_at is null and entity = 'dispatch_group'
             and entity_id not in (select dispatch_group from dispatch_groups)",
+    ),
+    (
+        "I36",
+        "alert",
+        "it is closed and nobody closed it, or it is open and somebody did",
+        "select id from alerts where (closed_at is null) <> (closed_by is null)",
+    ),
+    (
+        "I36",
+        "alert",
+        "it was closed before it was opened, or opened before its thing was stuck",
+        "select id from alerts where closed_at < opened_at or updated_at < opened_at or since > opened_at",
+    ),
+    (
+        "I36",
+        "alert",
+        "it is resolved by a remedy, but none was tried or it is open",
+        "select id from alerts where auto_resolved <> 0 and (attempts = 0 or closed_at is null)",
+    ),
+    (
+        "I36",
+        "alert",
+        "remedies were tried and nobody knows when, or the other way round",
+        "select id from alerts where (attempts = 0) <> (last_remedy_at is null)",
+    ),
+    (
+        "I36",
+        "alert",
+        "it says when somebody looked at it or who, but not both",
+        "select id from alerts where (acknowledged_at is null) <> (acknowledged_by is null)
+             or (reviewed_at is null) <> (reviewed_by is null)",
+    ),
+    (
+        "I36",
+        "alert",
+        "its severity or remedy is no known word",
+        "select id from alerts where severity not in ('low', 'medium', 'high', 'critical')
+             or remedy not in ('retry', 'cancel', 'escalate', 'notify')",
+    ),
+    (
+        "I36",
+        "stuck rule",
+        "an action is asked for it, but it is not on record",
+        "select rule from stuck_asks where rule not in (select name from stuck_rules)",
     ),
     (
         "I38",
@@ -258,13 +302,16 @@ pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
     alerts(scene, report)
 }
 
-/// An open alert on a step speaks of one that lives.
+/// An open alert on a step speaks of one that is there, and without a rule of one that lives.
 fn alerts(scene: &Scene, report: &mut Report) -> Result<()> {
-    let open = "select entity_id from alerts where closed_at is null and entity = 'step' order by id";
+    let open = "select entity_id, case when rule is null then 1 else 0 end from alerts where closed_at is null and entity = 'step' order by id";
     let lives = filled("select 1 from steps s where s.id = $1 and not {ended}");
-    for told in scene.sql().rows(open, params![], |row| row.get::<String>(0))? {
+    let is_there = "select 1 from steps s where s.id = $1";
+    let own = |row: &Row| Ok((row.get::<String>(0)?, row.get::<bool>(1)?));
+    for (told, own) in scene.sql().rows(open, params![], own)? {
+        let text = if own { lives.as_str() } else { is_there };
         let lives = match told.parse::<StepId>() {
-            Ok(id) => scene.sql().first(&lives, params![id], |_| Ok(()))?.is_some(),
+            Ok(id) => scene.sql().first(text, params![id], |_| Ok(()))?.is_some(),
             Err(_) => false,
         };
         if !lives {

@@ -24,6 +24,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0015_pauses", include_str!("../../sql/postgres/migrations/0015_pauses.sql")),
     ("0016_subscriptions", include_str!("../../sql/postgres/migrations/0016_subscriptions.sql")),
     ("0017_published_to", include_str!("../../sql/postgres/migrations/0017_published_to.sql")),
+    ("0018_alerts", include_str!("../../sql/postgres/migrations/0018_alerts.sql")),
     ("0019_flows", include_str!("../../sql/postgres/migrations/0019_flows.sql")),
     ("0020_notices", include_str!("../../sql/postgres/migrations/0020_notices.sql")),
 ];

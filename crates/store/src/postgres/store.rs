@@ -17,8 +17,8 @@ use crate::batch::NodeRow;
 use crate::settings::announce;
 use crate::sql::{Access, Sql};
 use crate::{
-    Batch, Change, Clock, Done, Found, Lease, Ledger, Listen, Look, Reserved, Result, Retained, Retention,
-    Slot, Store, StoreError, Wake, WakeUp, keys, leases, params, pools, reads, retention,
+    Batch, Beside, Change, Clock, Done, Found, Lease, Ledger, Listen, Look, Reserved, Result, Retained,
+    Retention, Slot, Store, StoreError, Wake, WakeUp, keys, leases, params, pools, reads, retention,
 };
 use model::{Block, BlockId, DispatchGroup, Name, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -161,6 +161,11 @@ impl Store for PostgresStore {
 
     fn reader(&self) -> &dyn Sql {
         &self.link
+    }
+
+    fn beside(&self) -> Beside {
+        let url = self.url.clone();
+        Box::new(move || super::browse(&url))
     }
 
     fn commit(&mut self, batch: Batch, done: Done) {

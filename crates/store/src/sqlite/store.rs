@@ -6,8 +6,8 @@ use crate::batch::NodeRow;
 use crate::executions::{self, Call, Order};
 use crate::sql::Sql;
 use crate::{
-    Batch, Change, Clock, Done, Found, Lease, Ledger, Result, Retained, Retention, Store, StoreError, keys,
-    leases, reads, retention, settings,
+    Batch, Beside, Browse, Change, Clock, Done, Found, Lease, Ledger, Result, Retained, Retention, Store,
+    StoreError, keys, leases, reads, retention, settings,
 };
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -113,6 +113,11 @@ impl Store for SqliteStore {
 
     fn reader(&self) -> &dyn Sql {
         &self.reader
+    }
+
+    fn beside(&self) -> Beside {
+        let path = self.path.clone();
+        Box::new(move || Browse::open(&path))
     }
 
     fn take_roots(&mut self, n: usize) -> Result<Vec<u64>> {

@@ -25,7 +25,7 @@ use stepfast_store::Browse;
 use stepfast_store::executions::{Beginning, Order, Told, input_hash};
 use stepfast_store::sqlite::{Holder, SqliteStore};
 use stepfast_store::{
-    Alert, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow,
+    AlertWrite, AuditEntry, Batch, BlockWrite, Checked, ClaimLog, EventRow, GroupWrite, Lease, NodeRow,
     SessionRow, SimClock, StepWrite, Store, Tick,
 };
 
@@ -429,9 +429,19 @@ impl World {
         });
     }
     pub fn alert(&mut self, entity: &'static str, entity_id: String, open: bool) {
-        let (reason, message) = ("odd".to_string(), "look".to_string());
+        let (reason, message) = ("odd", "look".to_string());
         self.commit(|batch, _, _| {
-            batch.alerts.push(Alert { entity, entity_id, reason, severity: "warning", message, open });
+            let severity = model::Severity::Medium;
+            batch.alerts.push(match open {
+                true => AlertWrite::Open { entity, entity_id, reason, severity, message },
+                false => AlertWrite::Close {
+                    entity: entity.into(),
+                    entity_id,
+                    reason: reason.into(),
+                    by: model::OBSERVED.into(),
+                    auto_resolved: false,
+                },
+            });
         });
     }
 }

@@ -73,7 +73,7 @@ pub fn survey(side: &mut Side) {
     side.say(&(groups, breaker));
     let (nodes, sessions) = (side.browse.nodes(), side.browse.sessions());
     side.say(&(nodes, sessions));
-    let (alerts, audit) = (side.browse.alerts(), side.browse.audit(50));
+    let (alerts, audit) = (side.browse.alerts(&store::AlertFilter::open()), side.browse.audit(50));
     side.say(&(alerts, audit));
     let in_flight = (side.browse.in_flight(None), side.browse.in_flight(Some("alpha")));
     side.say(&in_flight);

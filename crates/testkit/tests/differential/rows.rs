@@ -50,7 +50,17 @@ const TABLES: [(&str, &str, &str); 37] = [
     ),
     ("step_logs", "step_id attempt n at text", "step_id, attempt, n"),
     ("events", "at entity entity_id from_state event to_state attempt", "seq"),
-    ("alerts", "entity entity_id reason severity message opened_at updated_at closed_at", "id"),
+    (
+        "alerts",
+        "entity entity_id reason severity message opened_at updated_at closed_at closed_by rule user_id labels data since seen \
+         remedy auto_resolvable auto_resolved attempts action_taken last_remedy_at status_text admin_notified_at \
+         user_notified_at escalated_at acknowledged_at acknowledged_by assigned_to reviewed_at reviewed_by resolution_notes \
+         version",
+        "id",
+    ),
+    ("alert_events", "entity entity_id reason at moment who text", "id"),
+    ("stuck_rules", "name body source changed_at changed_by version", "name"),
+    ("stuck_asks", "rule step_id asked_at heard_at fault", "rule"),
     ("audit", "at who verb target why before after", "id"),
     ("api_keys", "id name hash role scope created_at created_by expires_at revoked_at last_used_at", "id"),
     (

@@ -75,6 +75,9 @@ impl Store for Watched {
     fn recover(&mut self, lease: &Lease) -> Result<Found> {
         self.inner.recover(lease)
     }
+    fn beside(&self) -> store::Beside {
+        self.inner.beside()
+    }
     fn reader(&self) -> &dyn Sql {
         self.inner.reader()
     }

@@ -1,0 +1,301 @@
+//! One look for what is stuck, on a connection beside the turns: it reads and judges, and writes nothing.
+
+use super::{DetectOrder, Detected, Detection, Remedies, Scope};
+use crate::Stopwatch;
+use model::{Alert, Finding, State, StuckPolicy, StuckRule, Timestamp, limits};
+use rules::stuck::{Course, Next, Observed, finding, judge, next, observe, overlaid, parse_reported};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+use store::stuck::{Scene, Wanted};
+use store::{AlertFilter, Browse, Result, StuckAsk};
+
+type Key = (String, String, String);
+
+/// A thing that is stuck, by the rule that found it.
+pub struct Seen {
+    pub rule: StuckRule,
+    pub finding: Finding,
+    pub alert: Option<Alert>,
+}
+
+impl Seen {
+    /// It is being undone, or was: nothing is retried over that.
+    fn is_undone(&self) -> bool {
+        let state = self.finding.state.as_deref().unwrap_or_default();
+        matches!(state, "compensating" | "compensated" | "cancelled")
+    }
+}
+
+/// An answer of an action that was asked.
+pub struct Heard {
+    pub ask: StuckAsk,
+    pub fault: Option<String>,
+}
+
+/// What a look saw.
+pub struct Look {
+    pub at: Timestamp,
+    pub seen: Vec<Seen>,
+    /// Alerts of things that have left their state, and how that was seen.
+    pub left: Vec<(Alert, String)>,
+    /// Rules whose action is to be asked now.
+    pub to_ask: Vec<StuckRule>,
+    pub heard: Vec<Heard>,
+    /// Answers that are awaited: when they were asked for.
+    pub awaited: Vec<Timestamp>,
+    pub faults: Vec<String>,
+    /// Remedies of the last day: when, and to what.
+    remedies: Vec<(Timestamp, String, String)>,
+    /// What somebody said while it runs.
+    auto: bool,
+    pub took: Duration,
+}
+
+/// Look for all that is stuck, or only at what actions have answered.
+pub fn look(browse: &Browse, scope: Scope, now: Timestamp) -> Result<Look> {
+    let watch = Stopwatch::start();
+    let rules = overlaid(browse.stuck_rules()?.into_iter().map(|stored| stored.rule).collect());
+    let open = browse.alerts(&AlertFilter { limit: limits::ALERTS_OPEN_MAX, ..AlertFilter::open() })?;
+    let mut eye = Eye::new(browse, rules, open, now)?;
+    eye.hear_answers(scope)?;
+    if scope == Scope::All {
+        eye.look_again()?;
+        eye.look_around()?;
+    }
+    let Eye { mut look, .. } = eye;
+    look.remedies = browse.remedies(now - Duration::from_secs(24 * 3600))?;
+    look.auto = browse.stuck_auto()?;
+    look.took = watch.elapsed();
+    Ok(look)
+}
+
+struct Eye<'a> {
+    browse: &'a Browse,
+    rules: BTreeMap<String, StuckRule>,
+    open: Vec<Alert>,
+    scene: Scene,
+    look: Look,
+    /// What was looked at for its open alert: the finder need not tell it again, also under the id of what took its place.
+    known: HashSet<(String, String)>,
+    now: Timestamp,
+}
+
+impl<'a> Eye<'a> {
+    fn new(browse: &'a Browse, rules: Vec<StuckRule>, open: Vec<Alert>, now: Timestamp) -> Result<Eye<'a>> {
+        let told = open.iter().map(|alert| (alert.entity.clone(), alert.entity_id.clone())).collect();
+        let scene = Scene { around: browse.circumstances(now)?, told, now };
+        let look = Look {
+            at: now,
+            seen: Vec::new(),
+            left: Vec::new(),
+            to_ask: Vec::new(),
+            heard: Vec::new(),
+            awaited: Vec::new(),
+            faults: Vec::new(),
+            remedies: Vec::new(),
+            auto: true,
+            took: Duration::ZERO,
+        };
+        let rules = rules.into_iter().map(|rule| (rule.name.clone(), rule)).collect();
+        Ok(Eye { browse, rules, open, scene, look, known: HashSet::new(), now })
+    }
+
+    /// What has an open alert is looked at by itself, so that nothing is closed because a page was full.
+    fn look_again(&mut self) -> Result<()> {
+        for alert in std::mem::take(&mut self.open) {
+            // What a node tells of itself it takes back itself.
+            let Some(name) = alert.rule.clone() else { continue };
+            let rule = self.rules.get(&name).filter(|rule| rule.enabled);
+            let Some(rule) = rule.cloned() else {
+                self.look.left.push((alert, "its rule is switched off".into()));
+                continue;
+            };
+            let Some(entity) = rule.entity else { continue };
+            let candidate = self.browse.candidate(entity, &alert.entity_id, &self.scene)?;
+            self.known.insert((alert.reason.clone(), alert.entity_id.clone()));
+            if let Some(instead) = candidate.as_ref().and_then(|one| one.acts_on.clone()) {
+                self.known.insert((alert.reason.clone(), instead));
+            }
+            match (observe(&rule, candidate.as_ref(), self.now), candidate) {
+                (Observed::Still(since), Some(candidate)) => {
+                    let finding = finding(&rule, &candidate, since, self.now);
+                    self.look.seen.push(Seen { rule, finding, alert: Some(alert) });
+                }
+                (Observed::Left(how), _) => self.look.left.push((alert, how)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Rules over the same things share one search.
+    fn look_around(&mut self) -> Result<()> {
+        let mut sorts: BTreeMap<(model::Watched, BTreeSet<String>), Vec<StuckRule>> = BTreeMap::new();
+        for rule in self.rules.values().filter(|rule| rule.enabled) {
+            let Some(entity) = rule.entity else { continue };
+            sorts.entry((entity, rule.states.iter().cloned().collect())).or_default().push(rule.clone());
+        }
+        for ((entity, states), rules) in sorts {
+            let youngest = rules.iter().map(|rule| rule.older_than).min().unwrap_or_default();
+            let wanted = Wanted { entity, states, before: self.now - youngest };
+            let candidates = self.browse.candidates(&wanted, &self.scene)?;
+            for rule in rules {
+                self.judge_all(&rule, &candidates);
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_all(&mut self, rule: &StuckRule, candidates: &[rules::stuck::Candidate]) {
+        let room = limits::ALERTS_OPEN_MAX.saturating_sub(self.scene.told.len());
+        let mut left = room.min(rule.max as usize);
+        for candidate in candidates {
+            if left == 0 {
+                break;
+            }
+            let Ok(since) = judge(rule, candidate, self.now) else { continue };
+            if !self.known.insert((rule.reason().into(), candidate.id.clone())) {
+                continue;
+            }
+            let finding = finding(rule, candidate, since, self.now);
+            self.look.seen.push(Seen { rule: rule.clone(), finding, alert: None });
+            left -= 1;
+        }
+    }
+
+    /// What actions report, and which are to be asked.
+    fn hear_answers(&mut self, scope: Scope) -> Result<()> {
+        let asks: HashMap<String, StuckAsk> =
+            self.browse.stuck_asks()?.into_iter().map(|ask| (ask.rule.clone(), ask)).collect();
+        let asking: Vec<StuckRule> =
+            self.rules.values().filter(|rule| rule.enabled && rule.detect.is_some()).cloned().collect();
+        for rule in asking {
+            let every = rule.detect_every.unwrap_or(limits::STUCK_EVERY_DEFAULT);
+            match asks.get(&rule.name) {
+                Some(ask) if ask.heard_at.is_none() => self.hear(&rule, ask)?,
+                Some(ask) if self.now.since(ask.asked_at) < every => {}
+                _ if scope == Scope::All => self.look.to_ask.push(rule),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, rule: &StuckRule, ask: &StuckAsk) -> Result<()> {
+        let row = self.browse.step(ask.step)?;
+        let fault = match row.as_ref().map(|row| row.step.state) {
+            Some(state) if !state.is_terminal() => {
+                self.look.awaited.push(ask.asked_at);
+                return Ok(());
+            }
+            Some(State::Completed) => {
+                let answer = row.as_ref().and_then(|row| row.detail.response.as_deref());
+                match parse_reported(rule, answer, self.now) {
+                    Ok(found) => {
+                        self.reported(rule, found);
+                        None
+                    }
+                    Err(fault) => Some(format!("the answer is not understood: {fault}")),
+                }
+            }
+            Some(state) => Some(format!("the step that asks ended {state}")),
+            None => Some("the step that asks is gone".into()),
+        };
+        self.look.faults.extend(fault.iter().map(|fault| format!("rule {}: {fault}", rule.name)));
+        self.look.heard.push(Heard { ask: ask.clone(), fault });
+        Ok(())
+    }
+
+    /// What is reported is stuck, and what was and is not any more has left its state.
+    fn reported(&mut self, rule: &StuckRule, found: Vec<Finding>) {
+        let mut open: HashMap<Key, Alert> = self
+            .open
+            .extract_if(.., |alert| alert.rule.as_deref() == Some(&rule.name))
+            .map(|alert| (alert.key(), alert))
+            .collect();
+        for finding in found {
+            let alert = open.remove(&finding.key());
+            self.look.seen.push(Seen { rule: rule.clone(), finding, alert });
+        }
+        self.look.left.extend(open.into_values().map(|alert| (alert, "it is not reported any more".into())));
+    }
+}
+
+impl Look {
+    /// What follows from each thing, given the remedies so far; `spent` counts those of this look.
+    pub fn next_of(&self, seen: &Seen, policy: StuckPolicy, order: DetectOrder, spent: u32) -> Vec<Next> {
+        let hour = self.at - Duration::from_secs(3_600);
+        let in_hour = self.remedies.iter().filter(|(at, ..)| *at > hour).count() as u32 + spent;
+        let is_it = |(_, entity, id): &&(Timestamp, String, String)| {
+            *entity == seen.finding.entity && *id == seen.finding.entity_id
+        };
+        next(&Course {
+            rule: &seen.rule,
+            alert: seen.alert.as_ref(),
+            policy: StuckPolicy { auto: policy.auto && self.auto, ..policy },
+            may_remedy: order.remedies == Remedies::Apply,
+            in_hour,
+            of_entity: self.remedies.iter().filter(is_it).count() as u32,
+            undone: seen.is_undone(),
+            has_user: seen.finding.user.is_some(),
+            now: self.at,
+        })
+    }
+
+    /// What would be done.
+    pub fn preview(&self, policy: StuckPolicy, order: DetectOrder) -> Detection {
+        let mut detection = Detection { dry_run: true, ..self.begun() };
+        let mut spent = 0;
+        for seen in &self.seen {
+            let all = self.next_of(seen, policy, order, spent);
+            spent += all.iter().filter(|next| matches!(next, Next::Remedy(_))).count() as u32;
+            detection.add(seen, &all);
+        }
+        for (alert, how) in &self.left {
+            detection.closed.push((alert.entity.clone(), alert.entity_id.clone(), how.clone()));
+        }
+        detection.asked = self.to_ask.iter().map(|rule| rule.name.clone()).collect();
+        detection
+    }
+
+    /// Nothing done yet.
+    pub fn begun(&self) -> Detection {
+        Detection {
+            faults: self.faults.clone(),
+            database_us: u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX),
+            ..Detection::default()
+        }
+    }
+}
+
+impl Detection {
+    /// What was done about one thing, or would be.
+    pub fn add(&mut self, seen: &Seen, all: &[Next]) {
+        let word = |next: &Next| match next {
+            Next::Open => "opened".to_string(),
+            Next::Renew => "renewed".into(),
+            Next::TellAdmin => "admin told".into(),
+            Next::Remind => "admin told again".into(),
+            Next::TellUser => "user told".into(),
+            Next::Remedy(remedy) => remedy.to_string(),
+            Next::Escalate(why) => format!("escalated: {why}"),
+            Next::Held(why) => format!("held: {why}"),
+        };
+        self.opened += all.iter().filter(|next| **next == Next::Open).count();
+        self.remedies += all.iter().filter(|next| matches!(next, Next::Remedy(_))).count();
+        self.escalated += all.iter().filter(|next| matches!(next, Next::Escalate(_))).count();
+        let finding = &seen.finding;
+        self.found.push(Detected {
+            alert: seen.alert.as_ref().map(|alert| alert.id),
+            rule: finding.rule.clone(),
+            entity: finding.entity.clone(),
+            entity_id: finding.entity_id.clone(),
+            reason: finding.reason.clone(),
+            severity: seen.rule.severity,
+            user: finding.user.clone(),
+            since: finding.since,
+            message: finding.message.clone(),
+            done: all.iter().map(word).collect(),
+        });
+    }
+}

@@ -1,0 +1,43 @@
+// Does what a button of an alert's page says, with the words beside it.
+"use strict";
+
+(() => {
+  const byId = (id) => document.getElementById(id);
+
+  async function review(verb) {
+    const words = byId("text").value;
+    const body = verb === "assign" ? { to: words } : { text: words };
+    const answer = await fetch(`${byId("verbs").dataset.at}/${verb}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json" },
+      body: JSON.stringify({ ...body, by: "dashboard" }),
+    });
+    const told = await answer.json();
+    if (!answer.ok) throw new Error(told.detail ?? told.title);
+    location.reload();
+  }
+
+  const disable = (isDisabled) => document.querySelectorAll("#verbs button").forEach((button) => { button.disabled = isDisabled; });
+
+  /** No second click while the first is under way, or while the page is read anew. */
+  async function alone(verb) {
+    disable(true);
+    byId("told").hidden = true;
+    try {
+      await review(verb);
+    } catch (problem) {
+      byId("told").textContent = problem.message;
+      byId("told").hidden = false;
+      disable(false);
+    }
+  }
+
+  function start() {
+    document.querySelectorAll("#verbs [data-verb]").forEach((button) => {
+      button.addEventListener("click", () => alone(button.dataset.verb));
+    });
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

@@ -1,0 +1,3 @@
+-- Take away what happened to alerts long ago.
+delete from alert_events
+ where at < $1

@@ -1,0 +1,102 @@
+//! Things of the user's own tables, reported by an action of theirs and set right by another.
+
+use super::*;
+use model::{Remedy, Severity, State, StuckCall};
+use serde_json::{Value, json};
+use stepfast_testkit::Stage;
+
+/// A rule whose action answers exactly this: `echo` answers what it is given.
+fn reported(answer: Value, remedy: Remedy) -> StuckRule {
+    let echo = |arguments: Value| StuckCall { action: "echo".into(), queue: None, arguments };
+    let by = matches!(remedy, Remedy::Retry | Remedy::Cancel).then(|| echo(json!({"note": "again"})));
+    StuckRule {
+        entity: None,
+        states: Vec::new(),
+        detect: Some(echo(answer)),
+        detect_every: Some(15 * MINUTE),
+        older_than: Duration::ZERO,
+        severity: Severity::Medium,
+        remedy,
+        remedy_by: by,
+        status: Some("Your bonus is being checked.".into()),
+        ..rule("step-waiting", "bonus-not-credited")
+    }
+}
+
+fn bonus() -> Value {
+    json!([{"entity_type": "bonus", "entity_id": 4711, "user": "u-12", "since": "1970-01-01T00:00:00Z",
+            "message": "no ledger entry refers to it", "labels": {"team": "growth"}, "data": {"amount": 500}}])
+}
+
+/// Ask, let the action answer, and hear it.
+async fn ask_and_hear(stage: &mut Stage, remedies: Remedies) -> Detection {
+    let asked = look(stage, remedies).await;
+    assert_eq!(asked.asked, ["bonus-not-credited"]);
+    stage.settle().await;
+    look(stage, remedies).await
+}
+
+#[tokio::test]
+async fn what_an_action_reports_is_told_escalated_and_closed_when_it_reports_it_no_more() {
+    let mut stage = Stage::new().await;
+    only(&stage, &[]).await;
+    put(&stage, reported(bonus(), Remedy::Escalate)).await;
+    let heard = ask_and_hear(&mut stage, Remedies::Apply).await;
+    assert_eq!((heard.opened, heard.escalated), (1, 1));
+    let alert = open(&stage).remove(0);
+    assert_eq!(
+        (alert.entity.as_str(), alert.entity_id.as_str(), alert.user.as_deref()),
+        ("bonus", "4711", Some("u-12"))
+    );
+    assert_eq!(
+        (alert.message.as_str(), &alert.data),
+        ("no ledger entry refers to it", &json!({"amount": 500}))
+    );
+    assert_eq!(history(&stage, &alert), "opened, admin_notified, user_notified, escalated");
+    assert_eq!(
+        look(&stage, Remedies::Apply).await.asked,
+        Vec::<String>::new(),
+        "it is not asked again so soon"
+    );
+    assert_eq!(open(&stage).len(), 1, "what was not asked for again is not closed");
+    put(&stage, reported(json!([]), Remedy::Escalate)).await;
+    stage.advance(16 * MINUTE).await;
+    let heard = ask_and_hear(&mut stage, Remedies::Apply).await;
+    assert_eq!(heard.closed[0].2, "it is not reported any more");
+    assert_eq!(open(&stage), []);
+}
+
+#[tokio::test]
+async fn a_remedy_for_a_thing_of_theirs_is_a_step_of_theirs() {
+    let mut stage = Stage::new().await;
+    only(&stage, &[]).await;
+    put(&stage, reported(bonus(), Remedy::Retry)).await;
+    assert_eq!(ask_and_hear(&mut stage, Remedies::Apply).await.remedies, 1);
+    stage.settle().await;
+    let filter =
+        store::Filter { relatable_type: Some("bonus".into()), limit: 10, ..store::Filter::default() };
+    let steps = stage.browse().steps(&filter).unwrap();
+    assert_eq!((steps.len(), steps[0].step.state), (1, State::Completed));
+    let given: Value = serde_json::from_str(&steps[0].step.arguments).unwrap();
+    assert_eq!((&given["remedy"], &given["entity_id"]), (&json!("retry"), &json!("4711")));
+    assert_eq!((&given["data"]["amount"], &given["arguments"]["note"]), (&json!(500), &json!("again")));
+    assert_eq!(steps[0].detail.label.as_deref(), Some("stuck rule bonus-not-credited"));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_understood_opens_and_closes_nothing() {
+    let mut stage = Stage::new().await;
+    only(&stage, &[]).await;
+    put(&stage, reported(bonus(), Remedy::Escalate)).await;
+    ask_and_hear(&mut stage, Remedies::Apply).await;
+    put(&stage, reported(json!({"bonus": 1}), Remedy::Escalate)).await;
+    stage.advance(16 * MINUTE).await;
+    let heard = ask_and_hear(&mut stage, Remedies::Apply).await;
+    assert!(
+        heard.faults[0].starts_with("rule bonus-not-credited: the answer is not understood"),
+        "{:?}",
+        heard.faults
+    );
+    assert_eq!(open(&stage).len(), 1);
+    assert!(stage.browse().stuck_asks().unwrap()[0].fault.is_some());
+}
