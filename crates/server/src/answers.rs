@@ -1,7 +1,7 @@
 //! What people ask, answered from one reading connection: for the API, the pages and the command line alike.
 
-mod channels;
 mod alerts;
+mod channels;
 mod course;
 mod definitions;
 mod flows;
@@ -12,8 +12,8 @@ mod progress;
 mod subscriptions;
 mod workflows;
 
-pub use channels::{channel, channels, notices};
 pub use alerts::{alert, alert_figures, alerts, stuck_rule, stuck_rules};
+pub use channels::{channel, channels, notices};
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
 pub use flows::{flow, flows};

@@ -1,8 +1,8 @@
 //! From the engine's types to those of the API.
 
-mod flow;
-mod channel;
 mod alert;
+mod channel;
+mod flow;
 mod key;
 mod message_group;
 mod pause;
@@ -14,9 +14,9 @@ mod subscription;
 pub mod worker;
 mod workflow;
 
-pub use flow::{flow_now_view, flow_show, flow_view, start_flow};
-pub use channel::{channel, channel_made_view, channel_view, notice_view, severity, telling_view};
 pub use alert::{alert_figures_view, alert_moment_view, alert_view};
+pub use channel::{channel, channel_made_view, channel_view, notice_view, severity, telling_view};
+pub use flow::{flow_now_view, flow_show, flow_view, start_flow};
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pause::{pause_view, trigger_payload_view, triggered_view};

@@ -3,7 +3,7 @@
 //! Why    gauges are read when somebody asks, from tallies and indexes of what is live; nothing is counted over history.
 
 use crate::figures::{self, States};
-use model::{PoolUse, Timestamp};
+use model::{PoolUse, Severity, Timestamp};
 use prometheus::core::Collector;
 use prometheus::{IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use store::{Browse, Result, StoreError};
@@ -16,7 +16,7 @@ pub struct Now {
     places: usize,
     in_flight: i64,
     oldest_pending: i64,
-    alerts: Vec<(String, i64)>,
+    alerts: Vec<(Severity, i64)>,
     workflows: Vec<(String, &'static str, i64)>,
 }
 
@@ -31,13 +31,6 @@ impl Now {
             let name = status.dispatch_group.to_string();
             (name.clone(), figures::states(&totals.tallies, &name), off)
         };
-        let mut alerts: Vec<(String, i64)> = Vec::new();
-        for (_, alert) in browse.alerts()? {
-            match alerts.iter_mut().find(|(severity, _)| severity == alert.severity) {
-                Some((_, n)) => *n += 1,
-                None => alerts.push((alert.severity.to_string(), 1)),
-            }
-        }
         let counts = browse.workflow_counts()?.into_iter().take(SERIES_MAX);
         Ok(Now {
             groups: browse.groups()?.into_iter().map(group).collect(),
@@ -46,7 +39,7 @@ impl Now {
             places: sessions.iter().map(|row| row.offer.capacity).sum(),
             in_flight: browse.in_flight(None)?,
             oldest_pending: totals.oldest_pending.map_or(0, |at| now.since(at).as_secs().cast_signed()),
-            alerts,
+            alerts: browse.open_alerts_by_severity()?,
             workflows: counts.map(|(key, state, n)| (key, state.word(), n.cast_signed())).collect(),
         })
     }
@@ -86,7 +79,7 @@ fn gauges(now: &Now, version: &str) -> prometheus::Result<Vec<Box<dyn Collector>
             .for_each(|most| limit.with_label_values(&[&*pool.name]).set(most.into()));
     }
     let alerts = many("stepfast_alerts_open", "Open alerts by severity.", &["severity"])?;
-    now.alerts.iter().for_each(|(severity, n)| alerts.with_label_values(&[severity]).set(*n));
+    now.alerts.iter().for_each(|(severity, n)| alerts.with_label_values(&[severity.word()]).set(*n));
     let workflows =
         many("stepfast_workflows_open", "Workflows that are not over for good.", &["definition", "state"])?;
     now.workflows.iter().for_each(|(key, state, n)| workflows.with_label_values(&[key, *state]).set(*n));

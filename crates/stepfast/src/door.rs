@@ -1,8 +1,8 @@
 //! The way to whoever decides for a database: the server that has it, or this process itself.
 
-mod flows;
-mod channels;
 mod alerts;
+mod channels;
+mod flows;
 mod subscriptions;
 mod workflows;
 

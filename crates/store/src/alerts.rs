@@ -296,6 +296,17 @@ impl Browse {
         );
         self.sql().value(&text, params![])
     }
+    /// How many of each severity are open, counted up to as many as there may be.
+    pub fn open_alerts_by_severity(&self) -> Result<Vec<(Severity, i64)>> {
+        let text = format!(
+            "select severity, count(*) from (select severity from alerts where closed_at is null limit {}) as open
+              group by severity",
+            limits::ALERTS_OPEN_MAX
+        );
+        let counted = self.sql().rows(&text, params![], |row| Ok((row.text(0)?.to_owned(), row.get(1)?)))?;
+        let of = |severity: &Severity| counted.iter().find(|(word, _)| word == severity.word());
+        Ok(Severity::ALL.iter().map(|one| (*one, of(one).map_or(0, |(_, n)| *n))).collect())
+    }
     pub fn alert(&self, id: u64) -> Result<Option<Alert>> {
         find(self.sql(), id)
     }

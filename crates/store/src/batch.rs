@@ -4,8 +4,8 @@ use crate::Lease;
 use crate::channels::NoticeRow;
 use model::{
     Alert, AlertEvent, Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail,
-    DispatchGroup, Event, LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId, SessionOffer,
-    Severity, SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
+    DispatchGroup, Event, LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId,
+    SessionOffer, Severity, SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
 

@@ -3,8 +3,8 @@
 //! Why    keys change a few times a year and are asked for all the time; they go around the turn, so that they work while
 //!        nothing is decided here.
 
-use crate::channels;
 use crate::alerts::{self, AlertChange};
+use crate::channels;
 use crate::sql::{Access, Row, Sql};
 use crate::stuck::{self, StoredRule};
 use crate::subscriptions::{self, Stored};

@@ -2,8 +2,8 @@
 //!
 //! Why    SQLite runs a statement for each row, PostgreSQL once for all of them; what is written is said once.
 
-mod notices;
 mod alerts;
+mod notices;
 mod pauses;
 mod polls;
 mod workflows;

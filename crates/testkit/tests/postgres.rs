@@ -8,8 +8,8 @@ mod flow_nodes;
 mod flows;
 mod lines;
 mod queues;
-mod told;
 mod stuck_nodes;
+mod told;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

@@ -71,7 +71,7 @@ impl Node {
                 WorkflowVerb::Resolve(Decision::RetryCompensation)
             }
             _ if is(WorkflowState::Paused) => WorkflowVerb::Resume,
-            _ => WorkflowVerb::Resolve(Decision::Retry),
+            _ => WorkflowVerb::Resolve(Decision::RETRY),
         };
         let (by, why) = (seen.rule.operator(), seen.finding.message.clone());
         let operation =

@@ -14,12 +14,12 @@ pub mod poll;
 pub mod progress;
 pub mod resolution;
 mod shape;
+pub mod spare;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod transitions;
 pub mod undoing;
-pub mod spare;
 
 pub use data::{Answers, Data, Text};
 pub use fan_out::{Items, gather, item};

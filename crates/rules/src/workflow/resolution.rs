@@ -446,7 +446,8 @@ mod tests {
     fn what_succeeded_is_done_again_by_force_and_what_is_resolved_by_nobody() {
         let plan = plan("", "a b");
         let (mode, include_step) = (RetryMode::RetryOnly, false);
-        let force = Decision::RetryFromStep { step: "b".into(), mode, include_step, force: true, items: None };
+        let force =
+            Decision::RetryFromStep { step: "b".into(), mode, include_step, force: true, items: None };
         let told = judged(&plan, W::Succeeded, (2, &[], &[]), force.clone());
         assert_eq!(told, "running: step `b` is done again; its last run is kept as superseded");
         let (progress, none) = (Progress::start(&plan.graph).0, BTreeSet::new());

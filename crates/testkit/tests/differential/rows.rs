@@ -17,7 +17,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 37] = [
+const TABLES: [(&str, &str, &str); 40] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),

@@ -284,7 +284,8 @@ async fn each_event_is_delivered_by_one_step_whoever_decides_about_its_workflow(
 async fn workflows_that_a_node_takes_over_are_read_together() {
     const N: usize = 120;
     let mut nodes = Nodes::start(vec![Nodes::config("one")]).await;
-    let steps = "[{ key: a, action: echo, arguments: 1 }, { key: b, action: echo, arguments: \"${outputs.a}\" }]";
+    let steps =
+        "[{ key: a, action: echo, arguments: 1 }, { key: b, action: echo, arguments: \"${outputs.a}\" }]";
     define(&nodes, &format!("workflow: two\nversion: 1.0.0\nsteps: {steps}\n")).await;
     for _ in 0..N {
         start(&nodes, 0, "two", json!({})).await;

@@ -9,8 +9,13 @@ use std::collections::BTreeSet;
 pub fn draw(seed: u64, steps: &[Step]) -> Decision {
     let mix = seed.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20;
     let step = || steps[(mix >> 8) as usize % steps.len()].key.clone();
-    let from =
-        |mode| Decision::RetryFromStep { step: step(), mode, include_step: mix & 64 == 0, force: false, items: None };
+    let from = |mode| Decision::RetryFromStep {
+        step: step(),
+        mode,
+        include_step: mix & 64 == 0,
+        force: false,
+        items: None,
+    };
     match mix % 12 {
         0 | 1 => Decision::RETRY,
         2..=4 => from(RetryMode::RetryOnly),

@@ -252,7 +252,8 @@ async fn it_is_undone_back_to_a_step_and_then_done_again_from_there() {
     let id = stage.run(SAGA, json!({})).await;
     stage.fail(id, "d").await;
     let mode = RetryMode::CompensateThenRetry;
-    let decision = Decision::RetryFromStep { step: "b".into(), mode, include_step: false, force: false, items: None };
+    let decision =
+        Decision::RetryFromStep { step: "b".into(), mode, include_step: false, force: false, items: None };
     stage.resolve(id, decision).await.unwrap();
     assert_eq!(stage.undoing(id), "d running, c pending", "a stays done");
     stage.crash().await;
@@ -279,7 +280,8 @@ async fn what_was_undone_and_done_again_is_undone_once_more() {
     let id = stage.run(SAGA, json!({})).await;
     stage.fail(id, "d").await;
     let mode = RetryMode::CompensateThenRetry;
-    let decision = Decision::RetryFromStep { step: "c".into(), mode, include_step: true, force: false, items: None };
+    let decision =
+        Decision::RetryFromStep { step: "c".into(), mode, include_step: true, force: false, items: None };
     stage.resolve(id, decision).await.unwrap();
     stage.done(id, "d:compensation").await;
     stage.done(id, "c:compensation").await;
