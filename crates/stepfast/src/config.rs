@@ -67,7 +67,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "db",
     "bind",
     "port",
