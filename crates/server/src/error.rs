@@ -151,13 +151,7 @@ impl ApiError {
                 | EngineError::Undone,
             ) => (StatusCode::CONFLICT, "refused", "Refused"),
             ApiError::Execution(problem) => execution_class(problem),
-            ApiError::Flow(FlowError::Refused { why: FlowRefusal::NotThere, .. }) => {
-                (StatusCode::NOT_FOUND, "not_found", "Not found")
-            }
-            ApiError::Flow(FlowError::Refused { why: FlowRefusal::UnknownStep { .. }, .. }) => {
-                (StatusCode::CONFLICT, "unknown_step", "The flow has no such step")
-            }
-            ApiError::Flow(_) => (StatusCode::CONFLICT, "refused", "Refused"),
+            ApiError::Flow(problem) => flow_class(problem),
             ApiError::Store(StoreError::Corrupt { .. })
             | ApiError::Engine(EngineError::Unavailable(StoreError::Corrupt { .. })) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
@@ -242,6 +236,18 @@ fn definition_told(found: &[Diagnostic]) -> String {
         n => format!(" ({} more, see `errors`)", n - 1),
     };
     format!("line {line}, column {column}: {message}; {fix}{more}")
+}
+
+fn flow_class(problem: &FlowError) -> (StatusCode, &'static str, &'static str) {
+    match problem {
+        FlowError::Refused { why: FlowRefusal::NotThere, .. } => {
+            (StatusCode::NOT_FOUND, "not_found", "Not found")
+        }
+        FlowError::Refused { why: FlowRefusal::UnknownStep { .. }, .. } => {
+            (StatusCode::CONFLICT, "unknown_step", "The flow has no such step")
+        }
+        _ => (StatusCode::CONFLICT, "refused", "Refused"),
+    }
 }
 
 fn execution_class(problem: &ExecutionError) -> (StatusCode, &'static str, &'static str) {

@@ -1,3 +1,5 @@
+//! What becomes of a flow, in text: where it is, what is said, where it is then.
+
 use super::*;
 use model::{FlowId, FlowName, NewFlowStep};
 

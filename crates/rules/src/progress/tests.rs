@@ -1,3 +1,5 @@
+//! How far something is, in text: its parts, and what is told of them.
+
 use super::*;
 
 /// `a completed@5, b running 3/4, ?c pending "Packing"`

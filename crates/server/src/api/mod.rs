@@ -127,6 +127,12 @@ pub fn routes() -> Routes {
         .at("/v1/retention", [post(Administer, retention::retain)])
         .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
         .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])
+        .and(tracked())
+}
+
+/// How far things are, and what runs elsewhere.
+fn tracked() -> Routes {
+    Routes::default()
         .at("/v1/progress", [get(View, progress::half_done)])
         .at("/v1/workflows/{id}/progress", [get(View, progress::workflow)])
         .at("/v1/steps/{id}/progress", [get(View, progress::step)])
