@@ -375,13 +375,13 @@ steps:
 async fn delivered(stage: &mut Stage) -> Value {
     let (host, queues) = ("elsewhere".into(), vec!["default".into()]);
     let offer = SessionOffer { host, queues, actions: vec!["deliver".into()], capacity: 9, remote: false };
-    let mut session = stage.engine.join(offer).await.unwrap();
+    let mut session = stage.engine.join(offer).await.expect("a session");
     stage.decide(Mode::FixedPoint).await;
-    let claim = session.work.try_recv().unwrap().claims.remove(0);
+    let claim = session.work.try_recv().expect("it is handed out").claims.remove(0);
     // It answers with what it was told.
     let response = Some(claim.arguments.to_string());
     stage.report(session.id, claim.step, claim.attempt, Outcome::Complete { response }).await;
-    serde_json::from_str(&claim.arguments).unwrap()
+    serde_json::from_str(&claim.arguments).expect("arguments are JSON")
 }
 
 #[tokio::test]
