@@ -254,7 +254,11 @@ mod tests {
             "beside it nothing changes"
         );
         let one = progress.without(&graph, &[1].into());
-        assert_eq!((keys(&one.due(&graph)), one.is_ahead(3)), ("1".into(), true), "what is ahead stays ahead");
+        assert_eq!(
+            (keys(&one.due(&graph)), one.is_ahead(3)),
+            ("1".into(), true),
+            "what is ahead stays ahead"
+        );
         let all = progress.without(&graph, &[0, 1, 2, 3].into());
         assert_eq!((keys(&all.due(&graph)), all.begun()), ("0".into(), 0));
         let mut chose = Progress::start(&graph).0;
