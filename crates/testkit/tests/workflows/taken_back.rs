@@ -43,11 +43,17 @@ steps:
 #[tokio::test]
 async fn what_was_undone_may_be_archived_and_nothing_is_wrong_with_that() {
     let mut stage = Stage::new().await;
-    let id = stage
-        .run(&SAGA.replace("compensation: { action: hold", "compensation: { action: ok"), json!({}))
-        .await;
+    let yaml = "
+workflow: undone
+version: 1.0.0
+steps:
+  - { key: a, action: ok, compensation: { action: ok } }
+  - { key: b, action: ok, compensation: { action: ok } }
+  - { key: d, action: hold }
+";
+    let id = stage.run(yaml, json!({})).await;
     stage.fail(id, "d").await;
-    compensate(&mut stage, id, CompensationScope::Full).await;
+    stage.resolve(id, undo_all()).await.unwrap();
     assert_eq!(stage.workflow(id).state, WorkflowState::Compensated);
     let before = stage.clock_now() + Duration::from_secs(1);
     let archive = Retention::Archive { before };
