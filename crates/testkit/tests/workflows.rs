@@ -36,6 +36,8 @@ mod polls_held;
 mod resolution;
 #[path = "workflows/secrets.rs"]
 mod secrets;
+#[path = "workflows/taken_back.rs"]
+mod taken_back;
 #[path = "workflows/times.rs"]
 mod times;
 #[path = "workflows/transitions.rs"]

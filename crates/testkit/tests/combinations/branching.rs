@@ -53,7 +53,7 @@ pub async fn a_retry_from_a_way_that_was_not_taken_takes_none() {
     let other = stage.start("ways", json!({"way": "bad"})).await;
     stage.settle().await;
     assert_eq!(stage.flow(other), "failed: route C, g K not_on_active_branch, b F");
-    let refused = stage.resolve(other, from_step("end")).await.unwrap_err();
+    let refused = stage.resolve(other, from_step("end")).await.expect_err("it is refused");
     assert!(refused.contains("step `end` has not been done yet"), "{refused}");
 }
 

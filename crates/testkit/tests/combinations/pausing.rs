@@ -45,7 +45,7 @@ pub async fn a_trigger_retries_nothing() {
     assert!(refused(&inside).contains("unknown key `retry_from` in"), "{}", refused(&inside));
     let mut stage = Stage::new().await;
     let id = stage.run(ASK, json!({})).await;
-    let refused = stage.resolve(id, from_step("boss")).await.unwrap_err();
+    let refused = stage.resolve(id, from_step("boss")).await.expect_err("it is refused");
     assert!(refused.contains("there is no step `boss`"), "{refused}");
     assert_eq!(stage.trigger(id, "boss", json!({"ok": true})).await, A::Accepted);
     for _ in 0..5 {

@@ -128,9 +128,9 @@ steps:
         let id = stage.run(&yaml, json!({})).await;
         stage.leap(Duration::from_secs(20 * 86_400)).await;
         assert_eq!(stage.flow(id), "paused: a C");
-        let refused = stage.resolve(id, Decision::RETRY).await.unwrap_err();
+        let refused = stage.resolve(id, Decision::RETRY).await.expect_err("it is refused");
         assert!(refused.contains("it is paused; only what failed can be retried"), "{refused}");
-        let refused = stage.resolve(id, Decision::MarkResolved).await.unwrap_err();
+        let refused = stage.resolve(id, Decision::MarkResolved).await.expect_err("it is refused");
         assert!(refused.contains("only what failed can be resolved"), "{refused}");
         stage.trigger(id, "boss", json!(1)).await;
         stage.settle().await;

@@ -19,7 +19,7 @@ steps:
 pub async fn it_is_triggered_by_resolution() {
     let mut stage = Stage::new().await;
     let id = stage.run(SAGA, json!({})).await;
-    let refused = stage.resolve(id, from_step("b")).await.unwrap_err();
+    let refused = stage.resolve(id, from_step("b")).await.expect_err("it is refused");
     assert!(refused.contains("it is running; it is done again when it has failed or is paused"), "{refused}");
     stage.fail(id, "d").await;
     stage.resolve(id, from_step("b")).await.expect("it failed");
@@ -35,7 +35,7 @@ pub async fn it_is_triggered_by_resolution() {
     assert_eq!(sources, [None, None, again, None, again, None, again]);
     stage.done(id, "d").await;
     assert_eq!(stage.decided(id), ["retry_from_step by test"]);
-    let refused = stage.resolve(id, from_step("b")).await.unwrap_err();
+    let refused = stage.resolve(id, from_step("b")).await.expect_err("it is refused");
     assert!(refused.contains("it succeeded; say so"), "{refused}");
 }
 

@@ -86,8 +86,8 @@ impl World<'_> {
     fn behind(&self, from: usize) -> BTreeSet<usize> {
         let mut behind = BTreeSet::new();
         // Every step stands behind those it follows.
-        for n in from + 1..self.steps.len() {
-            if self.steps[n].before.iter().any(|edge| edge.from == from || behind.contains(&edge.from)) {
+        for (n, step) in self.steps.iter().enumerate().skip(from + 1) {
+            if step.before.iter().any(|edge| edge.from == from || behind.contains(&edge.from)) {
                 behind.insert(n);
             }
         }

@@ -360,33 +360,3 @@ steps:
     let cancel = Decision::Cancel { on_cancel: Some(OnCancel::Leave) };
     assert!(stage.resolve(id, cancel).await.is_err());
 }
-
-/// What was taken back when the whole ended early was taken for a failure of its own until the next crash.
-#[tokio::test]
-async fn what_was_cut_off_is_done_again_whatever_its_failure_would_mean() {
-    let mut stage = Stage::new().await;
-    let yaml = "
-workflow: cut
-version: 1.0.0
-steps:
-  - { key: look, action: hold, terminate_when: { if: \"!outputs.look.ok\", state: failed, reason: not ok } }
-  - { key: other, action: hold, after: [], on_failure: skip_step }
-  - { key: go, action: ok, after: [look, other] }
-";
-    for crashes in [0, 1] {
-        stage.define(yaml).await;
-        let id = stage.start("cut", json!({})).await;
-        stage.settle().await;
-        stage.done_with(id, "look", r#"{"ok":false}"#).await;
-        assert_eq!(stage.flow(id), "failed: look C, other X terminated_early, go K terminated_early");
-        for _ in 0..crashes {
-            stage.crash().await;
-            stage.settle().await;
-        }
-        stage.resolve(id, from_step("look")).await.unwrap();
-        assert_eq!(stage.flow(id), "running: look U, look R, other U, other R, go U");
-        stage.done_with(id, "look", r#"{"ok":true}"#).await;
-        stage.done(id, "other").await;
-        assert_eq!(stage.workflow(id).state, WorkflowState::Succeeded);
-    }
-}
