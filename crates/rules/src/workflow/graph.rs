@@ -96,7 +96,7 @@ impl Graph {
     }
 
     /// A new step between one and all that follow it.
-    pub fn insert_behind(&mut self, n: u32) -> u32 {
+    pub fn insert_behind(&mut self, n: u32) {
         let new = self.nodes.len() as u32;
         let after = std::mem::replace(&mut self.nodes[n as usize].after, vec![new]);
         for next in &after {
@@ -105,7 +105,6 @@ impl Graph {
         }
         let before = vec![Edge { from: n, over: Over::Always }];
         self.nodes.push(Node { before, after, branch: None });
-        new
     }
 
     /// Steps that nobody follows.

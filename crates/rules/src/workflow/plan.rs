@@ -198,9 +198,7 @@ impl Plan {
         if !compiler.faults.is_empty() {
             return Err(compiler.faults);
         }
-        for n in &polled {
-            graph.insert_behind(*n);
-        }
+        polled.iter().for_each(|n| graph.insert_behind(*n));
         let names = definition.steps.iter().chain(&undo).map(|def| def.key.as_str().into()).collect();
         let by_key = outputs_of(&definition);
         let whole = compiler.read.iter().any(|read| read.whole_outputs);

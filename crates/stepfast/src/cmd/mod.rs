@@ -43,7 +43,7 @@ mod watch;
 mod worker;
 
 use crate::bench::{self, BenchArgs};
-use crate::cli::{Cli, Command};
+use crate::cli::{self, Cli, Command};
 use crate::config::Settings;
 use anyhow::Result;
 use std::process::ExitCode;
@@ -51,19 +51,7 @@ use std::process::ExitCode;
 pub async fn run(cli: Cli) -> Result<ExitCode> {
     let Cli { common, command } = cli;
     if let Command::Bench(args) = command {
-        let args = BenchArgs {
-            workload: args.workload,
-            n: args.n,
-            concurrency: args.workers,
-            place: common.db.as_deref().map(str::parse).transpose().map_err(crate::Refused)?,
-            closed: args.closed,
-            nodes: args.nodes,
-            minutes: args.minutes,
-            waiting: args.waiting,
-            paused_workflows: args.paused_workflows,
-            transport: args.transport,
-            listen: if args.no_wake { store::Listen::Off } else { store::Listen::On },
-        };
+        let args = bench_args(args, common.db.as_deref())?;
         output::figures(&bench::run(args).await?, common.json);
         return Ok(ExitCode::SUCCESS);
     }
@@ -124,6 +112,22 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Backup(args) => storage::backup(&settings, &args, common.json),
         Command::Bench(_) | Command::Validate(_) | Command::Schema => unreachable!("it was run above"),
     }
+}
+
+fn bench_args(args: cli::Bench, db: Option<&str>) -> Result<BenchArgs> {
+    Ok(BenchArgs {
+        workload: args.workload,
+        n: args.n,
+        concurrency: args.workers,
+        place: db.map(str::parse).transpose().map_err(crate::Refused)?,
+        closed: args.closed,
+        nodes: args.nodes,
+        minutes: args.minutes,
+        waiting: args.waiting,
+        paused_workflows: args.paused_workflows,
+        transport: args.transport,
+        listen: if args.no_wake { store::Listen::Off } else { store::Listen::On },
+    })
 }
 
 /// Who does this, when nobody says: the user of the machine.

@@ -33,9 +33,10 @@ fn from_step(step: &str, mode: RetryMode, items: Option<RetryItems>) -> Decision
 /// The items of the last run that somebody holds: their numbers and ids.
 fn held(stage: &Stage, id: WorkflowId) -> Vec<(u32, StepId)> {
     let block = stage.step(stage.step_of(id, "all")).step.child_block.expect("it has items");
-    let rows = stage.browse().items(block, None, 100).unwrap();
+    let rows = stage.browse().items(block, None, 100).expect("a read");
     let running = rows.iter().filter(|row| row.step.state == State::Running);
-    running.map(|row| (row.step.in_workflow.unwrap().item.unwrap(), row.step.id)).collect()
+    let item = |row: &store::StepRow| row.step.in_workflow.and_then(|part| part.item).expect("an item");
+    running.map(|row| (item(row), row.step.id)).collect()
 }
 
 /// Whoever holds items answers with the run and the number; these fail.
@@ -46,7 +47,7 @@ async fn work(stage: &mut Stage, id: WorkflowId, bad: &[u32]) -> Vec<u32> {
         let outcome = match bad.contains(item) {
             true => Outcome::Fail { failure: Default::default(), notify: true },
             false => {
-                let run = row.in_workflow.unwrap().run;
+                let run = row.in_workflow.map_or(0, |part| part.run);
                 Outcome::Complete { response: Some(format!(r#""{run}.{item}""#)) }
             }
         };
