@@ -2,7 +2,7 @@
 //!
 //! Why    rows tell what is, and these tell how fast it moves. They are this process's own and begin at nothing when it starts.
 
-use crate::turn::Stored;
+use crate::turn::CommitOutcome;
 use model::{State, Timestamp};
 use prometheus::core::Collector;
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts};
@@ -60,7 +60,7 @@ impl Default for Meters {
             woken: counter("stepfast_wakeups_total", "Times that another node woke this one."),
         };
         // What has not happened yet is told as zero.
-        Stored::ALL.iter().for_each(|outcome| drop(meters.commits.with_label_values(&[outcome.word()])));
+        CommitOutcome::ALL.iter().for_each(|outcome| drop(meters.commits.with_label_values(&[outcome.word()])));
         let ends = State::ALL.iter().filter(|state| state.is_terminal());
         ends.for_each(|state| drop(meters.ended.with_label_values(&[state.word()])));
         meters
@@ -88,7 +88,7 @@ impl Meters {
     pub(crate) fn decided(&self, took: Duration) {
         self.turn.observe(took.as_secs_f64());
     }
-    pub(crate) fn stored(&self, outcome: Stored, took: Duration) {
+    pub(crate) fn stored(&self, outcome: CommitOutcome, took: Duration) {
         self.commit.observe(took.as_secs_f64());
         self.commits.with_label_values(&[outcome.word()]).inc();
     }

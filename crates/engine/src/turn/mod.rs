@@ -34,4 +34,4 @@ mod ticks;
 mod timers;
 mod workflows;
 
-pub use node::{How, Node, Signs, Stored};
+pub use node::{CommitOutcome, How, Node, Signs};

@@ -55,26 +55,26 @@ impl Default for How {
 
 /// What became of a commit.
 #[derive(Clone, Copy)]
-pub enum Stored {
+pub enum CommitOutcome {
     Stored,
     Refused,
     Unknown,
 }
 
-impl Stored {
-    pub const ALL: &[Stored] = &[Stored::Stored, Stored::Refused, Stored::Unknown];
+impl CommitOutcome {
+    pub const ALL: &[CommitOutcome] = &[CommitOutcome::Stored, CommitOutcome::Refused, CommitOutcome::Unknown];
     pub fn word(self) -> &'static str {
         match self {
-            Stored::Stored => "stored",
-            Stored::Refused => "refused",
-            Stored::Unknown => "unknown",
+            CommitOutcome::Stored => "stored",
+            CommitOutcome::Refused => "refused",
+            CommitOutcome::Unknown => "unknown",
         }
     }
-    fn of(outcome: &Result<()>) -> Stored {
+    fn of(outcome: &Result<()>) -> CommitOutcome {
         match outcome {
-            Ok(()) => Stored::Stored,
-            Err(StoreError::Unknown(_)) => Stored::Unknown,
-            Err(_) => Stored::Refused,
+            Ok(()) => CommitOutcome::Stored,
+            Err(StoreError::Unknown(_)) => CommitOutcome::Unknown,
+            Err(_) => CommitOutcome::Refused,
         }
     }
 }
@@ -476,7 +476,7 @@ impl Node {
         self.store.commit(
             batch,
             Box::new(move |outcome| {
-                meters.stored(Stored::of(&outcome), watch.elapsed());
+                meters.stored(CommitOutcome::of(&outcome), watch.elapsed());
                 // Whoever is told that the store is away finds the engine saying so too.
                 if let Err(StoreError::Down(_) | StoreError::Unknown(_)) = outcome {
                     healthy.store(false, Ordering::Relaxed);

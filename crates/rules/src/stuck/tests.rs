@@ -334,7 +334,7 @@ fn what_an_action_reports_is_read_or_told_what_it_should_be() {
         read(r#"[{"entity_type":"a","entity_id":1,"since":"yesterday"}]"#),
         "no: [0]: `since` is `yesterday`, which is no RFC 3339 instant"
     );
-    let many = format!("[{}]", vec![r#"{"entity_type":"a","entity_id":1}"#; 4].join(","));
+    let many = format!("[{}]", [r#"{"entity_type":"a","entity_id":1}"#; 4].join(","));
     assert_eq!(read(&many), "no: 4 things are reported; report at most 3 at once, the oldest first");
 }
 
