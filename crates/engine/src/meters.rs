@@ -60,7 +60,9 @@ impl Default for Meters {
             woken: counter("stepfast_wakeups_total", "Times that another node woke this one."),
         };
         // What has not happened yet is told as zero.
-        CommitOutcome::ALL.iter().for_each(|outcome| drop(meters.commits.with_label_values(&[outcome.word()])));
+        CommitOutcome::ALL
+            .iter()
+            .for_each(|outcome| drop(meters.commits.with_label_values(&[outcome.word()])));
         let ends = State::ALL.iter().filter(|state| state.is_terminal());
         ends.for_each(|state| drop(meters.ended.with_label_values(&[state.word()])));
         meters

@@ -83,38 +83,70 @@ impl From<FlowError> for ApiError {
     }
 }
 
+/// The status of an answer, its code, and its title.
+type Class = (StatusCode, &'static str, &'static str);
+
+const INVALID: Class = (StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", "Invalid request");
+const NOT_FOUND: Class = (StatusCode::NOT_FOUND, "not_found", "Not found");
+const REFUSED: Class = (StatusCode::CONFLICT, "refused", "Refused");
+const UNAVAILABLE: Class = (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again later");
+
+fn engine_class(problem: &EngineError) -> Class {
+    match problem {
+        EngineError::Invalid(_) | EngineError::NoGroup(_) => INVALID,
+        EngineError::NoStep(_)
+        | EngineError::NoWorkflow(_)
+        | EngineError::NoDefinition(_)
+        | EngineError::NoChannel(_)
+        | EngineError::NoAlert(_) => NOT_FOUND,
+        EngineError::DefinitionDiffers { .. } => {
+            (StatusCode::CONFLICT, "definition_differs", "This version says something else")
+        }
+        EngineError::WorkflowChanged { .. } => {
+            (StatusCode::PRECONDITION_FAILED, "changed", "It has changed since")
+        }
+        EngineError::NoTrigger { .. } => (StatusCode::CONFLICT, "no_such_trigger", "It never waits for this"),
+        EngineError::NoSession => (StatusCode::CONFLICT, "no_session", "The session is over"),
+        EngineError::Refused { .. }
+        | EngineError::GroupRefused { .. }
+        | EngineError::WorkflowRefused { .. }
+        | EngineError::SubscriptionChanged(_)
+        | EngineError::AlertRefused { .. }
+        | EngineError::StuckRuleChanged(_)
+        | EngineError::Apart
+        | EngineError::Undone => REFUSED,
+        EngineError::Unstorable(_) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "not_storable", "The database refuses it")
+        }
+        EngineError::Unavailable(problem) => store_class(problem),
+        EngineError::Stopping => UNAVAILABLE,
+    }
+}
+
+fn store_class(problem: &StoreError) -> Class {
+    match problem {
+        StoreError::Corrupt { .. } => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
+        }
+        _ => UNAVAILABLE,
+    }
+}
+
 impl ApiError {
     /// One fault in a body that could be read.
     pub fn fault(field: &str, problem: impl Into<String>, fix: impl Into<String>) -> ApiError {
         ApiError::Invalid(vec![Fault { field: field.into(), problem: problem.into(), fix: fix.into() }])
     }
 
-    fn class(&self) -> (StatusCode, &'static str, &'static str) {
-        const UNAVAILABLE: (StatusCode, &str, &str) =
-            (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again later");
+    fn class(&self) -> Class {
         match self {
             ApiError::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed_json", "Malformed JSON"),
             ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, "invalid_request", "Invalid request"),
-            ApiError::Invalid(_) | ApiError::Engine(EngineError::Invalid(_) | EngineError::NoGroup(_)) => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", "Invalid request")
-            }
+            ApiError::Invalid(_) => INVALID,
             ApiError::Definition(_) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "invalid_definition", "Invalid definition")
             }
-            ApiError::NotFound(_)
-            | ApiError::Engine(
-                EngineError::NoStep(_)
-                | EngineError::NoWorkflow(_)
-                | EngineError::NoDefinition(_)
-                | EngineError::NoChannel(_)
-                | EngineError::NoAlert(_),
-            ) => (StatusCode::NOT_FOUND, "not_found", "Not found"),
-            ApiError::Engine(EngineError::DefinitionDiffers { .. }) => {
-                (StatusCode::CONFLICT, "definition_differs", "This version says something else")
-            }
-            ApiError::Engine(EngineError::WorkflowChanged { .. }) => {
-                (StatusCode::PRECONDITION_FAILED, "changed", "It has changed since")
-            }
+            ApiError::NotFound(_) => NOT_FOUND,
             ApiError::NotAllowed(_) => {
                 (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed")
             }
@@ -129,40 +161,16 @@ impl ApiError {
             }
             ApiError::Gone(_) => (StatusCode::GONE, "late", "Too late"),
             ApiError::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many", "Too many"),
-            ApiError::Engine(EngineError::NoTrigger { .. }) => {
-                (StatusCode::CONFLICT, "no_such_trigger", "It never waits for this")
-            }
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "Too large"),
             ApiError::MediaType | ApiError::TextType => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported media type")
             }
-            ApiError::Engine(EngineError::NoSession) => {
-                (StatusCode::CONFLICT, "no_session", "The session is over")
-            }
-            ApiError::Conflict(_)
-            | ApiError::Engine(
-                EngineError::Refused { .. }
-                | EngineError::GroupRefused { .. }
-                | EngineError::WorkflowRefused { .. }
-                | EngineError::SubscriptionChanged(_)
-                | EngineError::AlertRefused { .. }
-                | EngineError::StuckRuleChanged(_)
-                | EngineError::Apart
-                | EngineError::Undone,
-            ) => (StatusCode::CONFLICT, "refused", "Refused"),
+            ApiError::Conflict(_) => REFUSED,
+            ApiError::Engine(problem) => engine_class(problem),
             ApiError::Execution(problem) => execution_class(problem),
             ApiError::Flow(problem) => flow_class(problem),
-            ApiError::Store(StoreError::Corrupt { .. })
-            | ApiError::Engine(EngineError::Unavailable(StoreError::Corrupt { .. })) => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
-            }
-            ApiError::Engine(EngineError::Unstorable(_)) => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "not_storable", "The database refuses it")
-            }
+            ApiError::Store(problem) => store_class(problem),
             ApiError::NotReady(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_ready", "Not ready"),
-            ApiError::Engine(EngineError::Unavailable(_) | EngineError::Stopping) | ApiError::Store(_) => {
-                UNAVAILABLE
-            }
         }
     }
 

@@ -118,6 +118,18 @@ pub const PORT: u16 = 7837;
 const WORKERS: usize = 64;
 const DATABASE: &str = "sqlite:stepfast.db";
 
+fn check_names(groups: &[String], queues: &[String], faults: &mut Vec<String>) {
+    if groups.is_empty() || groups.len() > limits::GROUPS_MAX {
+        faults.push(format!("dispatch.groups: name 1 to {} groups", limits::GROUPS_MAX));
+    }
+    for name in groups.iter().chain(queues) {
+        if name.trim().is_empty() || name.len() > limits::NAME_BYTES_MAX {
+            let most = limits::NAME_BYTES_MAX;
+            faults.push(format!("`{name}` is no name for a group or queue; use 1 to {most} bytes"));
+        }
+    }
+}
+
 impl Settings {
     pub fn load(common: &Common) -> Result<Settings> {
         let raw = read(common.config.as_deref())?;
@@ -125,17 +137,7 @@ impl Settings {
         let database = database(&place(common, &raw), &mut faults);
         let bind = bind_or_port(&raw, &mut faults);
         let names = raw.dispatch.groups.unwrap_or_else(|| DEFAULT_GROUPS.map(String::from).to_vec());
-        if names.is_empty() || names.len() > limits::GROUPS_MAX {
-            faults.push(format!("dispatch.groups: name 1 to {} groups", limits::GROUPS_MAX));
-        }
-        for name in names.iter().chain(raw.queues.iter().flatten()) {
-            if name.trim().is_empty() || name.len() > limits::NAME_BYTES_MAX {
-                faults.push(format!(
-                    "`{name}` is no name for a group or queue; use 1 to {} bytes",
-                    limits::NAME_BYTES_MAX
-                ));
-            }
-        }
+        check_names(&names, raw.queues.as_deref().unwrap_or_default(), &mut faults);
         let groups: Vec<DispatchGroup> = names.iter().map(|g| DispatchGroup::new(g)).collect();
         let owned = owned(raw.groups.as_deref().unwrap_or_default(), &groups, &mut faults);
         let full_history =

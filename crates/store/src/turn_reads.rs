@@ -68,7 +68,8 @@ fn of_steps(sql: &dyn Sql) -> Result<()> {
 fn of_workflows(sql: &dyn Sql) -> Result<()> {
     let (id, step, block) = (WorkflowId::of(1), StepId::of(1), BlockId::of(1));
     workflows::workflow(sql, id)?;
-    workflows::traces(sql, id, |_| true)?;
+    crate::traces::traces(sql, &[id], |_, _| true)?;
+    workflows::workflows(sql, &[id, id])?;
     workflows::due(sql, &lease(), Some((Timestamp(1), Some(id))), Timestamp(2), 10)?;
     workflows::of_key(sql, "key", 10)?;
     workflows::below(sql, step)?;

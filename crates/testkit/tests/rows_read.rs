@@ -37,7 +37,9 @@ async fn sql(stage: &Stage, texts: &[&str]) {
     match stage.database() {
         Database::Sqlite(path) => {
             let file = rusqlite::Connection::open(path).unwrap();
-            texts.iter().for_each(|text| drop(file.execute(text, []).unwrap()));
+            for text in texts {
+                file.execute(text, []).unwrap();
+            }
         }
         Database::Postgres(url) => {
             let (client, connection) = connect(&url, NoTls).await.unwrap();

@@ -28,10 +28,12 @@ mod remedies;
 mod secrets;
 mod sessions;
 mod settling;
+mod signs;
 mod stuck;
 mod subscribed;
 mod ticks;
 mod timers;
 mod workflows;
 
-pub use node::{CommitOutcome, How, Node, Signs};
+pub use node::{How, Node};
+pub use signs::{CommitOutcome, Signs};

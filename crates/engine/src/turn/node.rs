@@ -12,6 +12,7 @@ use super::peers::Peers;
 use super::pools::Pools;
 use super::refill::Sources;
 use super::sessions::Sessions;
+use super::signs::{CommitOutcome, Signs};
 use super::stuck::Stuck;
 use super::ticks::Ticks;
 use super::timers::Timers;
@@ -53,32 +54,6 @@ impl Default for How {
     }
 }
 
-/// What became of a commit.
-#[derive(Clone, Copy)]
-pub enum CommitOutcome {
-    Stored,
-    Refused,
-    Unknown,
-}
-
-impl CommitOutcome {
-    pub const ALL: &[CommitOutcome] = &[CommitOutcome::Stored, CommitOutcome::Refused, CommitOutcome::Unknown];
-    pub fn word(self) -> &'static str {
-        match self {
-            CommitOutcome::Stored => "stored",
-            CommitOutcome::Refused => "refused",
-            CommitOutcome::Unknown => "unknown",
-        }
-    }
-    fn of(outcome: &Result<()>) -> CommitOutcome {
-        match outcome {
-            Ok(()) => CommitOutcome::Stored,
-            Err(StoreError::Unknown(_)) => CommitOutcome::Unknown,
-            Err(_) => CommitOutcome::Refused,
-        }
-    }
-}
-
 /// What one turn gathers beside the board's changes.
 #[derive(Default)]
 pub struct Turn {
@@ -117,15 +92,6 @@ pub struct Turn {
     pub wake: BTreeSet<Wake>,
     /// Messages that the queue outside has now.
     pub posted: Vec<(StepId, u32)>,
-}
-
-/// What others see of an engine while it works.
-#[derive(Clone)]
-pub struct Signs {
-    pub healthy: Arc<AtomicBool>,
-    /// Counts turns that told something of workflows.
-    pub told: watch::Sender<u64>,
-    pub meters: Meters,
 }
 
 pub struct Node {

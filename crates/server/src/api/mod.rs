@@ -100,17 +100,6 @@ pub fn routes() -> Routes {
         .at("/v1/drain", [get(View, drain::show)])
         .at("/v1/ticks", [get(View, ticks::list)])
         .at("/v1/nodes", [get(View, nodes::list)])
-        .at("/v1/alerts", [get(View, alerts::list)])
-        .at("/v1/alerts/figures", [get(View, alerts::figures)])
-        .at("/v1/alerts/{id}", [get(View, alerts::show)])
-        .at("/v1/alerts/{id}/{verb}", [post(Operate, alerts::review)])
-        .at("/v1/stuck/detect", [post(Operate, stuck::detect)])
-        .at("/v1/stuck/rules", [get(View, stuck::rules)])
-        .at(
-            "/v1/stuck/rules/{name}",
-            [put(Administer, stuck::put_rule), delete(Administer, stuck::remove_rule)],
-        )
-        .at("/v1/stuck/auto", [put(Operate, stuck::switch)])
         .at("/v1/audit", [get(View, audit::list)])
         .at("/v1/worker/claim", [post(Work, worker::claim)])
         .at("/v1/worker/heartbeat", [post(Work, worker::heartbeat)])
@@ -128,6 +117,7 @@ pub fn routes() -> Routes {
         .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
         .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])
         .and(tracked())
+        .and(told())
 }
 
 /// How far things are, and what runs elsewhere.
@@ -143,6 +133,22 @@ fn tracked() -> Routes {
         .at("/v1/flows/{id}/state", [post(Track, flows::update)])
         .at("/v1/flows/{id}/finish", [post(Track, flows::finish)])
         .at("/v1/flows/{id}/{verb}", [post(Operate, flows::ask)])
+}
+
+/// What stands still, and who is told of what.
+fn told() -> Routes {
+    Routes::default()
+        .at("/v1/alerts", [get(View, alerts::list)])
+        .at("/v1/alerts/figures", [get(View, alerts::figures)])
+        .at("/v1/alerts/{id}", [get(View, alerts::show)])
+        .at("/v1/alerts/{id}/{verb}", [post(Operate, alerts::review)])
+        .at("/v1/stuck/detect", [post(Operate, stuck::detect)])
+        .at("/v1/stuck/rules", [get(View, stuck::rules)])
+        .at(
+            "/v1/stuck/rules/{name}",
+            [put(Administer, stuck::put_rule), delete(Administer, stuck::remove_rule)],
+        )
+        .at("/v1/stuck/auto", [put(Operate, stuck::switch)])
         .at("/v1/channels", [get(View, channels::list), post(Administer, channels::put)])
         .at("/v1/channels/{name}/remove", [post(Administer, channels::remove)])
         .at("/v1/channels/{name}/test", [post(Operate, channels::test)])

@@ -156,7 +156,7 @@ async fn rules(settings: &Settings, common: &Common) -> Result<ExitCode> {
             rule.severity.unwrap_or_default(),
             rule.remedy.unwrap_or_default(),
             yes(rule.auto),
-            view.fault.map_or(view.source, |fault| format!("{fault}")),
+            view.fault.unwrap_or(view.source),
         ]
     });
     output::table(&head, rows.collect());
