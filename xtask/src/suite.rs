@@ -24,7 +24,7 @@ const STAGES: [Stage; 10] = [
         run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
     Stage { name: "tidy", run: tidy::run },
-    Stage { name: "tests", run: || cargo(&["nextest", "run", "--workspace", "-E", "not binary(postgres)"]) },
+    Stage { name: "tests", run: tests },
     Stage { name: "tests on PostgreSQL", run: on_postgres },
     Stage { name: "doc tests", run: || cargo(&["test", "--doc", "--workspace"]) },
     Stage { name: "examples", run: || examples::run(None) },
@@ -44,13 +44,22 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
+/// These need a server, although they stand beside what they look into.
+const PLANS: &str = "test(/^postgres::plans::/)";
+
+fn tests() -> Result<()> {
+    cargo(&["nextest", "run", "--workspace", "-E", &format!("not binary(postgres) and not {PLANS}")])
+}
+
 /// Every test that opens a database by itself runs on it a second time, and the examples too, with a server of their own; only
 /// what is about files does not.
 fn on_postgres() -> Result<()> {
     let server = postgres::Postgres::start()?;
-    let which = "package(stepfast-testkit) or binary(postgres) or binary(cli) or binary(keys)
-                 or (package(stepfast-server) and binary(http) and not test(a_file_that))";
-    let mut command = repo::cargo(&["nextest", "run", "--workspace", "-E", which]);
+    let which = format!(
+        "package(stepfast-testkit) or binary(postgres) or binary(cli) or binary(keys) or {PLANS}
+         or (package(stepfast-server) and binary(http) and not test(a_file_that))"
+    );
+    let mut command = repo::cargo(&["nextest", "run", "--workspace", "-E", &which]);
     shell::run(command.env("STEPFAST_TEST_POSTGRES", &server.url))?;
     examples::run(Some(&server))
 }

@@ -103,6 +103,10 @@ impl Meters {
         for (step, change) in &changes.steps {
             let Some(before) = &change.before else {
                 created += 1;
+                if step.is_held() {
+                    started += 1;
+                    self.wait.observe(now.since(step.created_at).as_secs_f64());
+                }
                 continue;
             };
             failed += u64::from(step.failed_attempts.saturating_sub(before.failed_attempts));

@@ -365,7 +365,8 @@ fn unknown(table: &toml::Table, known: &[&str], prefix: &str) -> Vec<String> {
 /// The nearest known word, or all of them.
 pub fn suggest(word: &str, known: &[&str]) -> String {
     let near = known.iter().map(|k| (distance(word, k), k)).min();
-    match near {
+    let longer = known.iter().find(|k| word.len() > 2 && k.starts_with(word));
+    match longer.map(|k| (0, k)).or(near) {
         Some((d, k)) if d <= 2.max(word.len() / 3) => format!("did you mean `{k}`?"),
         _ => format!("known are {}", known.join(", ")),
     }

@@ -35,6 +35,7 @@ fn carry_out(store: &mut dyn Store, id: u64, wanted: &Review, by: String) -> Res
     if let Review::Reopen { .. } = wanted
         && let Some(other) =
             alerts::open_one(store.reader(), &before.entity, &before.entity_id, &before.reason)?
+        && other.id != id
     {
         let why = format!("alert {} about the same thing is open", other.id);
         return Err(EngineError::AlertRefused { alert: id, why });

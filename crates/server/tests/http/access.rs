@@ -62,15 +62,6 @@ const EXPECTED: &str = "
     GET  /v1/drain                   view
     GET  /v1/ticks                   view
     GET  /v1/nodes                   view
-    GET  /v1/alerts                  view
-    GET  /v1/alerts/figures          view
-    GET  /v1/alerts/{id}             view
-    POST /v1/alerts/{id}/{verb}      operate
-    POST /v1/stuck/detect            operate
-    GET  /v1/stuck/rules             view
-    PUT  /v1/stuck/rules/{name}      administer
-    DELETE /v1/stuck/rules/{name}    administer
-    PUT  /v1/stuck/auto              operate
     GET  /v1/audit                   view
     POST /v1/worker/claim            work
     POST /v1/worker/heartbeat        work
@@ -99,6 +90,15 @@ const EXPECTED: &str = "
     POST /v1/flows/{id}/state        track
     POST /v1/flows/{id}/finish       track
     POST /v1/flows/{id}/{verb}       operate
+    GET  /v1/alerts                  view
+    GET  /v1/alerts/figures          view
+    GET  /v1/alerts/{id}             view
+    POST /v1/alerts/{id}/{verb}      operate
+    POST /v1/stuck/detect            operate
+    GET  /v1/stuck/rules             view
+    PUT  /v1/stuck/rules/{name}      administer
+    DELETE /v1/stuck/rules/{name}    administer
+    PUT  /v1/stuck/auto              operate
     GET  /v1/channels                view
     POST /v1/channels                administer
     POST /v1/channels/{name}/remove  administer
@@ -400,6 +400,8 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         (format!("/v1/flows/{}/state", made[0]), json!({"state": "x"}), vec![""]),
         (format!("/v1/flows/{}/finish", made[0]), json!({"state": "x"}), vec![""]),
         (format!("/v1/flows/{}/cancel", made[0]), json!({}), vec![""]),
+        ("/v1/alerts/1/note".into(), json!({"text": "t"}), vec![""]),
+        ("/v1/stuck/detect".into(), json!({"dry_run": true}), vec![""]),
         ("/v1/worker/leave".into(), json!({"session": made[0]}), vec![""]),
         ("/v1/worker/previous".into(), json!({"session": made[0], "step": made[0], "attempt": 1}), vec![""]),
     ];
@@ -409,7 +411,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let posts = posts.filter(|r| r.access != Access::Token);
     // What is sent to a trigger is whatever its definition asks for.
     let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
-    assert_eq!(posts, 40, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 42, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

@@ -125,6 +125,9 @@ mod tests {
     fn read(text: &str) -> Result<StuckConfig, String> {
         let table: toml::Table = text.parse().unwrap();
         let mut faults = strange(&table);
+        if !faults.is_empty() {
+            return Err(faults.join("\n"));
+        }
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct File {

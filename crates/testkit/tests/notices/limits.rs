@@ -61,7 +61,9 @@ async fn the_same_key_is_told_again_when_it_was_quiet_for_long_enough() {
     stage.advance(Duration::from_secs(700)).await;
     assert_eq!((tell(&stage, "a").await, tell(&stage, "a").await), ("sent".into(), "quiet".into()));
     assert_eq!(kinds(&stage, "ops").len(), 3);
-    assert_eq!(stage.browse().notices(9).unwrap().len(), 2, "a row for each key");
+    let rows = stage.browse().notices(9).unwrap();
+    let of_ours = rows.iter().filter(|row| !row.key.contains("group_no_progress")).count();
+    assert_eq!(of_ours, 2, "a row for each key");
     stage.settle().await;
 }
 
