@@ -144,11 +144,20 @@ pub fn remedies(sql: &dyn Sql, since: Timestamp) -> Result<Vec<(Timestamp, Strin
     sql.rows(&text, params![since], |row| Ok((Timestamp(row.get(0)?), row.get(1)?, row.get(2)?)))
 }
 
+/// When somebody last resolved the alert about a thing.
+pub fn resolved_at(sql: &dyn Sql, entity: &str, entity_id: &str, reason: &str) -> Result<Option<Timestamp>> {
+    let text = "select at from alert_events
+                 where entity = $1 and entity_id = $2 and reason = $3 and moment = 'resolved' order by id desc limit 1";
+    sql.first(text, params![entity, entity_id, reason], |row| Ok(Timestamp(row.get(0)?)))
+}
+
 /// What a person did to an alert: the row as it is from now on, what is told of it, and the audit, all or nothing.
 #[derive(Clone, Debug)]
 pub struct AlertChange {
     pub alert: Alert,
     pub event: AlertEvent,
+    /// The same, told of what took its place.
+    pub also: Option<AlertEvent>,
     pub audit: AuditEntry,
 }
 
@@ -178,7 +187,9 @@ pub fn change(sql: &dyn Sql, change: &AlertChange) -> Result<u64> {
         ],
     )?;
     if found == 1 {
-        sql.execute(INSERT_ALERT_EVENT, &writes::alert_event(&change.event))?;
+        for event in [&change.event].into_iter().chain(&change.also) {
+            sql.execute(INSERT_ALERT_EVENT, &writes::alert_event(event))?;
+        }
         sql.execute(statements::INSERT_AUDIT, &writes::audit(&change.audit, change.event.at))?;
     }
     Ok(found)
@@ -315,6 +326,9 @@ impl Browse {
     }
     pub fn alert_figures(&self, since: Timestamp) -> Result<AlertFigures> {
         figures(self.sql(), since)
+    }
+    pub fn resolved_at(&self, entity: &str, entity_id: &str, reason: &str) -> Result<Option<Timestamp>> {
+        resolved_at(self.sql(), entity, entity_id, reason)
     }
     pub fn remedies(&self, since: Timestamp) -> Result<Vec<(Timestamp, String, String)>> {
         remedies(self.sql(), since)

@@ -6,8 +6,11 @@ use model::{Alert, Finding, State, StuckPolicy, StuckRule, Timestamp, limits};
 use rules::stuck::{Course, Next, Observed, finding, judge, next, observe, overlaid, parse_reported};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
-use store::stuck::{Scene, Wanted};
-use store::{AlertFilter, Browse, Result, StuckAsk};
+use store::sql::Sql;
+use store::stuck::{self, Scene, Wanted};
+use store::{AlertFilter, Browse, Result, StuckAsk, alerts};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 type Key = (String, String, String);
 
@@ -63,7 +66,7 @@ pub fn look(browse: &Browse, scope: Scope, now: Timestamp) -> Result<Look> {
         eye.look_around()?;
     }
     let Eye { mut look, .. } = eye;
-    look.remedies = browse.remedies(now - Duration::from_secs(24 * 3600))?;
+    look.remedies = browse.remedies(now - DAY)?;
     look.auto = browse.stuck_auto()?;
     look.took = watch.elapsed();
     Ok(look)
@@ -116,7 +119,7 @@ impl<'a> Eye<'a> {
             if let Some(instead) = candidate.as_ref().and_then(|one| one.acts_on.clone()) {
                 self.known.insert((alert.reason.clone(), instead));
             }
-            match (observe(&rule, candidate.as_ref(), self.now), candidate) {
+            match (observe(&rule, alert.attempts, candidate.as_ref(), self.now), candidate) {
                 (Observed::Still(since), Some(candidate)) => {
                     let finding = finding(&rule, &candidate, since, self.now);
                     self.look.seen.push(Seen { rule, finding, alert: Some(alert) });
@@ -140,13 +143,19 @@ impl<'a> Eye<'a> {
             let wanted = Wanted { entity, states, before: self.now - youngest };
             let candidates = self.browse.candidates(&wanted, &self.scene)?;
             for rule in rules {
-                self.judge_all(&rule, &candidates);
+                self.judge_all(&rule, &candidates)?;
             }
         }
         Ok(())
     }
 
-    fn judge_all(&mut self, rule: &StuckRule, candidates: &[rules::stuck::Candidate]) {
+    /// A person has resolved it as it is; it is told again when it has moved and is stuck anew.
+    fn is_settled(&self, finding: &Finding) -> Result<bool> {
+        let (entity, id, reason) = finding.key();
+        Ok(self.browse.resolved_at(&entity, &id, &reason)?.is_some_and(|at| at >= finding.since))
+    }
+
+    fn judge_all(&mut self, rule: &StuckRule, candidates: &[rules::stuck::Candidate]) -> Result<()> {
         let room = limits::ALERTS_OPEN_MAX.saturating_sub(self.scene.told.len());
         let mut left = room.min(rule.max as usize);
         for candidate in candidates {
@@ -158,9 +167,13 @@ impl<'a> Eye<'a> {
                 continue;
             }
             let finding = finding(rule, candidate, since, self.now);
+            if self.is_settled(&finding)? {
+                continue;
+            }
             self.look.seen.push(Seen { rule: rule.clone(), finding, alert: None });
             left -= 1;
         }
+        Ok(())
     }
 
     /// What actions report, and which are to be asked.
@@ -192,7 +205,7 @@ impl<'a> Eye<'a> {
                 let answer = row.as_ref().and_then(|row| row.detail.response.as_deref());
                 match parse_reported(rule, answer, self.now) {
                     Ok(found) => {
-                        self.reported(rule, found);
+                        self.reported(rule, found)?;
                         None
                     }
                     Err(fault) => Some(format!("the answer is not understood: {fault}")),
@@ -207,7 +220,7 @@ impl<'a> Eye<'a> {
     }
 
     /// What is reported is stuck, and what was and is not any more has left its state.
-    fn reported(&mut self, rule: &StuckRule, found: Vec<Finding>) {
+    fn reported(&mut self, rule: &StuckRule, found: Vec<Finding>) -> Result<()> {
         let mut open: HashMap<Key, Alert> = self
             .open
             .extract_if(.., |alert| alert.rule.as_deref() == Some(&rule.name))
@@ -215,13 +228,24 @@ impl<'a> Eye<'a> {
             .collect();
         for finding in found {
             let alert = open.remove(&finding.key());
+            if alert.is_none() && self.is_settled(&finding)? {
+                continue;
+            }
             self.look.seen.push(Seen { rule: rule.clone(), finding, alert });
         }
         self.look.left.extend(open.into_values().map(|alert| (alert, "it is not reported any more".into())));
+        Ok(())
     }
 }
 
 impl Look {
+    /// Remedies and the switch may have changed since it was looked.
+    pub fn look_again(&mut self, sql: &dyn Sql) -> Result<()> {
+        self.remedies = alerts::remedies(sql, self.at - DAY)?;
+        self.auto = stuck::auto(sql)?;
+        Ok(())
+    }
+
     /// What follows from each thing, given the remedies so far; `spent` counts those of this look.
     pub fn next_of(&self, seen: &Seen, policy: StuckPolicy, order: DetectOrder, spent: u32) -> Vec<Next> {
         let hour = self.at - Duration::from_secs(3_600);

@@ -1,7 +1,7 @@
 //! The review queue: what people do to alerts, fenced, audited, and told in the history of the alert.
 
 use crate::{Engine, EngineError};
-use model::{Alert, AlertEvent, Fault, limits};
+use model::{Alert, AlertEvent, AlertMoment, Fault, StepId, limits};
 use rules::stuck::{Review, review};
 use store::{AlertChange, AuditEntry, Change, Store, alerts};
 
@@ -45,6 +45,8 @@ fn carry_out(store: &mut dyn Store, id: u64, wanted: &Review, by: String) -> Res
         review(&before, wanted, &by, at).map_err(|why| EngineError::AlertRefused { alert: id, why })?;
     let Alert { entity, entity_id, reason, .. } = before.clone();
     let event = AlertEvent { entity, entity_id, reason, at, moment, who: by.clone(), text: text.clone() };
+    let instead = if moment == AlertMoment::Resolved { now_done_by(store, &before)? } else { None };
+    let also = instead.map(|entity_id| AlertEvent { entity_id, ..event.clone() });
     let audit = AuditEntry {
         who: by,
         verb: format!("alert {}", wanted.word()),
@@ -53,12 +55,26 @@ fn carry_out(store: &mut dyn Store, id: u64, wanted: &Review, by: String) -> Res
         before: Some(told(&before)),
         after: Some(told(&alert)),
     };
-    let change = AlertChange { alert, event, audit };
+    let change = AlertChange { alert, event, also, audit };
     if store.change(vec![Change::ChangeAlert(Box::new(change))])? == [0] {
         let why = "it has changed since; look at it again".into();
         return Err(EngineError::AlertRefused { alert: id, why });
     }
     alerts::find(store.reader(), id)?.ok_or(EngineError::NoAlert(id))
+}
+
+/// The step that took the place of one that was done again, if it is about one.
+fn now_done_by(store: &mut dyn Store, alert: &Alert) -> Result<Option<String>> {
+    let Some(mut id) = alert.entity_id.parse::<StepId>().ok().filter(|_| alert.entity == "step") else {
+        return Ok(None);
+    };
+    let mut instead = None;
+    for _ in 0..limits::REMEDY_ATTEMPTS_MAX {
+        let Some(next) = store.detail(id)?.and_then(|detail| detail.superseded_by) else { break };
+        id = next;
+        instead = Some(next.to_string());
+    }
+    Ok(instead)
 }
 
 /// What people may change of it, for the audit.

@@ -9,6 +9,7 @@ use crate::request::{Reply, Request};
 use crate::stuck::{self as words, DetectOrder, Detection, Look, Remedies, Scope, Seen, look};
 use model::{Alert, AlertEvent, AlertMoment, OBSERVED, StuckRule, Timestamp, limits};
 use rules::stuck::Next;
+use std::collections::HashSet;
 use std::time::Duration;
 use store::{AlertWrite, Result, StoreError, StuckAsk, alerts};
 use tracing::{info, warn};
@@ -51,6 +52,8 @@ impl Node {
             if let Some(every) = self.config.stuck.every {
                 self.stuck.next_at = Some(now + every);
             }
+            // Answers to what it asked for are heard by the leader.
+            self.stuck.answers_at = None;
             return;
         }
         if self.stuck.next_at().is_none_or(|at| at > now) {
@@ -137,13 +140,19 @@ impl Node {
         order: DetectOrder,
         now: Timestamp,
     ) -> Result<Detection> {
+        look.look_again(self.store.reader())?;
         let mut detection = look.begun();
+        let mut told = HashSet::new();
         let (seen, left) = (std::mem::take(&mut look.seen), std::mem::take(&mut look.left));
         for (alert, how) in left {
             self.close_alert(turn, &alert, &how, now)?;
             detection.closed.push((alert.entity, alert.entity_id, how));
         }
         for one in seen {
+            // Two rules may have one reason.
+            if !told.insert(one.finding.key()) {
+                continue;
+            }
             let spent = detection.remedies as u32;
             let all = look.next_of(&one, self.config.stuck.policy, order, spent);
             if self.is_as_seen(&one, &all)? {

@@ -96,12 +96,40 @@ fn chat(notice: &Notice) -> Value {
     })
 }
 
+/// A chat refuses a section that is longer.
+const SECTION_CHARS_MAX: usize = 3_000;
+
 fn section(text: &str) -> Value {
-    json!({"type": "section", "text": {"type": "mrkdwn", "text": text}})
+    json!({"type": "section", "text": {"type": "mrkdwn", "text": cut(text)}})
+}
+
+/// Not longer than a section, and not within a sign that was written as several.
+fn cut(text: &str) -> String {
+    if text.chars().count() <= SECTION_CHARS_MAX {
+        return text.into();
+    }
+    let mut short: String = text.chars().take(SECTION_CHARS_MAX - 1).collect();
+    if let Some(at) = short.rfind('&').filter(|at| !short[*at..].contains(';')) {
+        short.truncate(at);
+    }
+    short + "…"
 }
 
 /// What a chat does not take for a sign of its own.
 fn plain(text: &str) -> String {
     let text = hide_sealed(text).unwrap_or_else(|| text.into());
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SECTION_CHARS_MAX, cut, plain};
+
+    /// A page of markup as an error grew beyond what a chat takes, and was never told.
+    #[test]
+    fn markup_is_cut_behind_whole_signs() {
+        assert_eq!(cut("a &lt; b"), "a &lt; b");
+        let short = cut(&plain(&"<".repeat(2_800)));
+        assert!(short.chars().count() <= SECTION_CHARS_MAX && short.ends_with("&lt;…"), "{short}");
+    }
 }

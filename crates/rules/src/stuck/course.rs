@@ -50,7 +50,10 @@ pub fn next(course: &Course) -> Vec<Next> {
     {
         all.push(Next::TellUser);
     }
-    all.extend(remedied(course));
+    let asks = course.rule.severity == Severity::Critical && course.alert.is_none_or(|a| !has_a_person(a));
+    all.extend(asks.then_some(Next::Escalate("it is critical")));
+    let is_asked = asks || course.alert.is_some_and(|a| a.escalated_at.is_some());
+    all.extend(remedied(course).filter(|next| !(is_asked && matches!(next, Next::Escalate(_)))));
     all
 }
 
@@ -71,14 +74,16 @@ fn told(course: &Course) -> Option<Next> {
     }
 }
 
+fn has_a_person(alert: &Alert) -> bool {
+    alert.escalated_at.is_some() || alert.reviewed_at.is_some()
+}
+
 fn remedied(course: &Course) -> Option<Next> {
     let (rule, alert) = (course.rule, course.alert);
-    // Whatever a person has in hand stays theirs.
-    if alert.is_some_and(|a| a.escalated_at.is_some() || a.reviewed_at.is_some()) {
+    // Whatever a person has in hand stays theirs; what is critical is told to one at once, and tried all the same.
+    let escalates = rule.severity != Severity::Critical;
+    if alert.is_some_and(|a| a.reviewed_at.is_some() || escalates && a.escalated_at.is_some()) {
         return None;
-    }
-    if rule.severity == Severity::Critical {
-        return Some(Next::Escalate("it is critical"));
     }
     match rule.remedy {
         Remedy::Notify => return None,

@@ -49,6 +49,8 @@ pub enum ByDesign {
     Compensating,
     /// It was done again, and what took its place has not ended.
     Replaced,
+    /// A remedy was tried, and it is in the same state since; whether it moves from there is to be seen.
+    TriedAgain,
     /// It has an end of its own.
     EndsAt {
         at: Timestamp,
@@ -72,6 +74,7 @@ impl fmt::Display for ByDesign {
             ByDesign::RetryLater { .. } => write!(f, "it is tried again by itself later"),
             ByDesign::Compensating => write!(f, "what it did is being undone"),
             ByDesign::Replaced => write!(f, "what took its place has not ended, or not for long"),
+            ByDesign::TriedAgain => write!(f, "it was tried again, and is in this state for a short while"),
             ByDesign::EndsAt { .. } => write!(f, "it ends by itself later"),
         }
     }

@@ -128,12 +128,15 @@ pub enum Observed {
     Left(String),
 }
 
-/// Whether the thing of an alert has left the state that the rule speaks of.
-pub fn observe(rule: &StuckRule, candidate: Option<&Candidate>, now: Timestamp) -> Observed {
+/// Whether the thing of an alert has left the state that the rule speaks of, after so many remedies.
+pub fn observe(rule: &StuckRule, attempts: u32, candidate: Option<&Candidate>, now: Timestamp) -> Observed {
     let Some(candidate) = candidate else { return Observed::Left("it is gone".into()) };
     let is_live = candidate.state.parse::<State>().is_ok_and(|state| !state.is_terminal());
     let is_replaced = candidate.entity == Watched::Step && candidate.acts_on.is_some();
+    // What was tried came to nothing if it is in the same state again.
+    let came_back = attempts > 0 && rule.clock == StuckClock::State;
     match judge(rule, candidate, now) {
+        Err(NotStuck::NotYet { .. }) if came_back => Observed::Waits(ByDesign::TriedAgain),
         Err(NotStuck::NotYet { .. }) if is_replaced => Observed::Waits(ByDesign::Replaced),
         Err(NotStuck::Other) if is_replaced && is_live => Observed::Waits(ByDesign::Replaced),
         Ok(since) => Observed::Still(since),

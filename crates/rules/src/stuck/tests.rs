@@ -127,7 +127,7 @@ fn what_waits_by_design_is_not_stuck_however_old_it_is() {
 #[test]
 fn what_has_an_alert_is_closed_only_when_it_was_seen_to_have_left() {
     let seen =
-        |candidate: Option<Candidate>| match observe(&rule("state=failed"), candidate.as_ref(), at(9.0)) {
+        |candidate: Option<Candidate>| match observe(&rule("state=failed"), 0, candidate.as_ref(), at(9.0)) {
             Observed::Still(_) => "still".to_string(),
             Observed::Waits(why) => format!("waits: {why}"),
             Observed::Left(how) => format!("left: {how}"),
@@ -149,6 +149,14 @@ fn what_has_an_alert_is_closed_only_when_it_was_seen_to_have_left() {
     assert_eq!(seen(instead("failed", 8.9)), not_yet);
     assert_eq!(seen(instead("failed", 2.0)), "still", "and one that failed again has not helped");
     assert_eq!(seen(instead("completed", 8.0)), "left: it is completed now");
+}
+
+/// A workflow that failed again a minute after its retry was told as resolved by it.
+#[test]
+fn what_is_in_the_same_state_after_a_remedy_was_not_helped() {
+    let again = Candidate { state: "failed".into(), state_at: at(8.9), ..step() };
+    let seen = observe(&rule("state=failed"), 1, Some(&again), at(9.0));
+    assert_eq!(seen, Observed::Waits(ByDesign::TriedAgain));
 }
 
 fn alert(words: &str) -> Alert {
@@ -243,6 +251,10 @@ fn severity_decides_who_is_told() {
         ("severity=high", "told=6 reviewed=7", "renew"),
         ("severity=critical", "-", "open, telladmin, escalate (it is critical)"),
         ("severity=critical", "told=9 escalated=9", "renew"),
+        ("severity=critical remedy=retry", "-", "open, telladmin, escalate (it is critical), retry"),
+        ("severity=critical remedy=retry", "told=9 escalated=9", "renew, retry"),
+        ("severity=critical remedy=retry", "told=9 escalated=9 tried=3", "renew"),
+        ("severity=critical remedy=retry", "told=9 escalated=9 reviewed=9", "renew"),
     ] {
         assert_eq!(follows(rule, alert, |_| {}), expected, "{rule} with {alert}");
     }

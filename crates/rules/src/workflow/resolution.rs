@@ -23,6 +23,8 @@ pub enum Follow {
     Await,
     RetryAt(Timestamp),
     Compensate(CompensationScope),
+    /// Nobody is asked.
+    End,
 }
 
 /// What the strategy says when a step has failed after `retries` retries of the whole; and whether those are used up.
@@ -62,7 +64,7 @@ pub fn on_end(resolution: &Resolution) -> Follow {
 pub fn on_timeout(policy: OnTimeout) -> (Follow, bool) {
     match policy {
         OnTimeout::Compensate => (Follow::Compensate(CompensationScope::Full), false),
-        OnTimeout::Fail => (Follow::Await, true),
+        OnTimeout::Fail => (Follow::End, true),
         OnTimeout::AwaitDecision => (Follow::Await, false),
     }
 }

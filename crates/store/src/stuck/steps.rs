@@ -195,7 +195,7 @@ impl Browse {
         Ok(last.map_or(row.step.created_at, Timestamp))
     }
 
-    fn live_by_design(&self, row: &StepRow, scene: &Scene) -> Result<Option<ByDesign>> {
+    pub(super) fn live_by_design(&self, row: &StepRow, scene: &Scene) -> Result<Option<ByDesign>> {
         let step = &row.step;
         let reasons = self.why(row, &scene.around)?;
         if let Some(why) = of_step(&reasons) {

@@ -5,7 +5,7 @@ use crate::sql::{Param, Row};
 use crate::statements::WORKFLOW_COLUMNS;
 use crate::{Browse, Result, params, rows, workflows};
 use model::{Timestamp, Watched, Workflow, WorkflowId, WorkflowState, limits};
-use rules::stuck::{ByDesign, Candidate, of_step, of_workflow};
+use rules::stuck::{ByDesign, Candidate, of_workflow};
 use std::collections::BTreeMap;
 
 /// Live steps of a workflow that are looked at; one that nobody means to wait is enough.
@@ -83,6 +83,9 @@ impl Browse {
         );
         let (live, told) = if goes_on { self.live_of(workflow.id, scene)? } else { Default::default() };
         let labels: BTreeMap<String, String> = workflow.labels.iter().cloned().collect();
+        // Those about which somebody has decided stay failed; nobody is asked any more.
+        let is_resolved = workflow.aftermath.as_ref().is_some_and(|after| after.resolved_at.is_some());
+        let state = if is_resolved { "resolved" } else { workflow.state.word() };
         Ok(Candidate {
             definition: Some(workflow.definition.key.to_string()),
             user: user(&labels),
@@ -92,7 +95,7 @@ impl Browse {
             progress_at: *moved_at,
             by_design: of_workflow(workflow, &live, told, scene.now),
             what: format!("workflow {}", workflow.definition.key),
-            ..Candidate::new(entity, workflow.id.to_string(), workflow.state.word(), workflow.created_at)
+            ..Candidate::new(entity, workflow.id.to_string(), state, workflow.created_at)
         })
     }
 
@@ -106,7 +109,7 @@ impl Browse {
         let mut told = false;
         for row in self.step_rows(&tail, params![id])? {
             told |= scene.told.contains(&("step".into(), row.step.id.to_string()));
-            held.push(of_step(&self.why(&row, &scene.around)?));
+            held.push(self.live_by_design(&row, scene)?);
         }
         let waits = "select count(*) from pauses where workflow_id = $1 and state = 'waiting'";
         if self.sql().value::<i64>(waits, params![id])? > 0 {

@@ -17,7 +17,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 40] = [
+const TABLES: [(&str, &str, &str); 43] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -85,6 +85,14 @@ const TABLES: [(&str, &str, &str); 40] = [
          updated_at keep_until",
         "namespace, key",
     ),
+    (
+        "flows",
+        "id type key entity_type entity_id run user_id state previous_state message error is_open retry_action cancel_action \
+         started_at started_by updated_at progressed_at timeout_at finished_at version",
+        "id",
+    ),
+    ("flow_steps", "flow_id name position optional state at message", "flow_id, name"),
+    ("flow_events", "flow_id number at event step state said_by message", "flow_id, number"),
     ("definitions", "key version major minor patch hash text created_at created_by", "key, version"),
     (
         "workflows",

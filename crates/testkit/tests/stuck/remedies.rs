@@ -168,6 +168,28 @@ async fn what_a_person_has_in_hand_no_rule_touches() {
     assert_eq!((done.remedies, done.found[0].done.as_slice()), (0, ["renewed".to_string()].as_slice()));
 }
 
+/// Whatever a person had resolved was told and tried again by the next look, for it had not moved.
+#[tokio::test]
+async fn what_a_person_has_resolved_is_left_alone_until_it_moves() {
+    let (mut stage, first) = failed(FAST, "hold").await;
+    assert_eq!(look(&stage, Remedies::Apply).await.remedies, 1);
+    stage.settle().await;
+    let second = stage.step(first).detail.superseded_by.unwrap();
+    fail(&mut stage, second).await;
+    let id = open(&stage)[0].id;
+    let done = Review::Resolve { notes: "refunded by hand".into() };
+    stage.engine.review(id, done, "anna".into()).await.unwrap();
+    stage.advance(30 * MINUTE).await;
+    let done = look(&stage, Remedies::Apply).await;
+    assert_eq!((done.opened, done.remedies), (0, 0), "{:?}", done.found);
+    stage.operate(second, None).await.unwrap();
+    stage.settle().await;
+    let third = stage.step(second).detail.superseded_by.unwrap();
+    fail(&mut stage, third).await;
+    stage.advance(11 * MINUTE).await;
+    assert_eq!(look(&stage, Remedies::Leave).await.opened, 1, "it failed anew");
+}
+
 #[tokio::test]
 async fn a_cancel_waits_for_a_person_unless_the_rule_says_otherwise() {
     let mut stage = stage_with(FAST).await;

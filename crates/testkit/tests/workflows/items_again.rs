@@ -297,3 +297,26 @@ async fn items_in_lines_are_made_again_in_their_lines() {
     assert_eq!(work(&mut stage, id, &[]).await, [1]);
     assert_eq!(stage.flow(id), "succeeded: all U, all C, end C");
 }
+
+/// A failed fan-out beside a step that was undone and done again did all of its items once more.
+#[tokio::test]
+async fn a_fan_out_beside_what_is_undone_keeps_what_succeeded() {
+    let mut stage = Stage::new().await;
+    let yaml = "
+workflow: beside
+version: 1.0.0
+steps:
+  - { key: x, action: ok, after: [], compensation: { action: ok } }
+  - { key: all, action: hold, after: [], each: \"input.items\" }
+";
+    stage.define(yaml).await;
+    let id = stage.start("beside", json!({"items": [1, 2, 3]})).await;
+    stage.settle().await;
+    assert_eq!(work(&mut stage, id, &[1]).await, [0, 1, 2]);
+    let (step, mode) = ("x".into(), RetryMode::CompensateThenRetry);
+    let again = Decision::RetryFromStep { step, mode, include_step: true, force: true, items: None };
+    decide(&mut stage, id, again).await.unwrap();
+    stage.settle().await;
+    assert_eq!(work(&mut stage, id, &[]).await, [1], "{}", stage.flow(id));
+    assert!(stage.flow(id).starts_with("succeeded"), "{}", stage.flow(id));
+}

@@ -40,6 +40,7 @@ impl Node {
             Follow::Await => {
                 self.workflows.tell(&entry.workflow, now, "workflow.awaiting_resolution", None, None)
             }
+            Follow::End => {}
             Follow::RetryAt(at) => {
                 let after = entry.aftermath();
                 after.auto_retry_at = Some(at);

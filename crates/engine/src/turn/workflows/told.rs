@@ -35,10 +35,11 @@ impl Node {
                 "It waits for somebody to decide what becomes of it: `stepfast resolve`.",
                 "decision",
             ),
+            Follow::End => (Severity::Medium, "It has failed for good, as its definition says.", "nothing"),
             Follow::RetryAt(_) => (Severity::Low, "It is tried again by itself.", "retry"),
             Follow::Compensate(_) => (Severity::Medium, "What it did is undone.", "compensation"),
         };
-        if entry.workflow.parent.is_some() && *follow != Follow::Await {
+        if entry.workflow.parent.is_some() && !matches!(follow, Follow::Await | Follow::End) {
             return;
         }
         let key = &entry.plan.pinned.key;

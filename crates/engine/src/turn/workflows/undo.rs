@@ -286,12 +286,18 @@ impl Node {
             entry.plan.find(&step).ok_or_else(|| StoreError::Lost { what: format!("step `{step}`") })?;
         let mut again = entry.plan.graph.behind(from);
         again.insert(from);
+        let undone = again.clone();
         again.extend(entry.broken.keys().chain(&entry.cut));
         self.take_place(entry)?;
-        if keeps {
-            let spared = self.spared_of(entry, &again, (Some(from), items))?;
-            entry.spared = spared.map(|(spared, _)| spared).unwrap_or_default();
-        }
+        // What was undone as a whole is done again as a whole; what stood beside it keeps what succeeded.
+        let spared = match keeps {
+            true => self.spared_of(entry, &again, (Some(from), items))?,
+            false => {
+                let beside = again.difference(&undone).copied().collect();
+                self.spared_of(entry, &beside, (None, None))?
+            }
+        };
+        entry.spared = spared.map(|(spared, _)| spared).unwrap_or_default();
         self.rewind(entry, &again, RetrySource::RetryFromStep, now)?;
         self.workflows.tell(&entry.workflow, now, "retry_from.completed", Some(&step), None);
         Ok(())

@@ -69,7 +69,7 @@ fn what_was_meant_to_fail_is_not_tried_again() {
     assert_eq!(of(r#","on_failure":{"strategy":"auto_retry"}"#), Follow::Await);
     let auto = r#","on_failure":{"strategy":"auto_compensate"}"#;
     assert_eq!(of(auto), Follow::Compensate(CompensationScope::Full));
-    assert_eq!(on_timeout(OnTimeout::Fail), (Follow::Await, true));
+    assert_eq!(on_timeout(OnTimeout::Fail), (Follow::End, true));
     assert_eq!(on_timeout(OnTimeout::AwaitDecision), (Follow::Await, false));
     assert_eq!(on_timeout(OnTimeout::Compensate), (Follow::Compensate(CompensationScope::Full), false));
     assert_eq!(plan(auto, "a/undo").definition.on_timeout(), OnTimeout::Compensate);
