@@ -1,6 +1,6 @@
 //! Several nodes look for what is stuck at once: one alert, and one remedy.
 
-use engine::{DetectOrder, Remedies, Scope};
+use engine::{DetectOrder, Detection, EngineError, Remedies, Scope};
 use model::{Remedy, StuckCall, StuckRule};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -19,6 +19,13 @@ async fn two() -> Nodes {
 
 const ORDER: DetectOrder = DetectOrder { remedies: Remedies::Apply, scope: Scope::All };
 
+/// One is heard. The other is heard too, or told to ask again where both decided in the same moment: its turn was not stored.
+fn told_apart(one: Result<Detection, EngineError>, two: Result<Detection, EngineError>) {
+    let lost = |told: &Result<Detection, EngineError>| matches!(told, Err(EngineError::Unavailable(_)));
+    let fits = one.is_ok() && (two.is_ok() || lost(&two)) || two.is_ok() && lost(&one);
+    assert!(fits, "{one:?} {two:?}");
+}
+
 #[tokio::test]
 async fn two_nodes_that_look_at_once_open_one_alert() {
     let nodes = two().await;
@@ -26,7 +33,7 @@ async fn two_nodes_that_look_at_once_open_one_alert() {
     for _ in 0..5 {
         nodes.create(0, json!([{"action": "nobody runs this"}])).await;
         let (one, two) = tokio::join!(nodes.engine(0).detect(ORDER), nodes.engine(1).detect(ORDER));
-        assert!(one.is_ok() && two.is_ok(), "{one:?} {two:?}");
+        told_apart(one, two);
     }
     let all = nodes.browse().alerts(&AlertFilter { limit: 100, ..AlertFilter::default() }).unwrap();
     let mut things: Vec<&str> = all.iter().map(|alert| alert.entity_id.as_str()).collect();
@@ -60,7 +67,7 @@ async fn two_nodes_that_hear_the_same_answer_apply_one_remedy() {
         })
         .await;
     let (one, two) = tokio::join!(nodes.engine(0).detect(ORDER), nodes.engine(1).detect(ORDER));
-    assert!(one.is_ok() && two.is_ok(), "{one:?} {two:?}");
+    told_apart(one, two);
     assert_eq!(nodes.browse().open_alerts().unwrap(), 1);
     let made = Filter { relatable_type: Some("payment".into()), limit: 10, ..Filter::default() };
     assert_eq!(nodes.browse().steps(&made).unwrap().len(), 1, "one remedy");
