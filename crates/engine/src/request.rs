@@ -5,7 +5,7 @@ use crate::stuck::{DetectOrder, Detection, Look};
 use crate::triggers::{TokenOrder, TriggerOrder, Triggered};
 use model::{
     Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Notice, Report, SessionId,
-    SessionOffer, State, StepId, Telling, TokenHash, WorkflowId, WorkflowState,
+    SessionOffer, State, StepId, Telling, TokenHash, Trace, WorkflowId, WorkflowState,
 };
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
@@ -122,6 +122,8 @@ pub struct StartWorkflow {
     pub version: Option<String>,
     pub input: Option<Box<RawValue>>,
     pub labels: BTreeMap<String, String>,
+    /// The trace that it is asked for in.
+    pub trace: Option<Trace>,
     /// Who, where it goes into the audit.
     pub by: Option<String>,
 }

@@ -26,6 +26,7 @@ mod status;
 mod step;
 mod subscription;
 mod time;
+mod trace;
 mod workflow;
 
 pub use alert::{
@@ -70,6 +71,7 @@ pub use step::{
 };
 pub use subscription::{NewSubscription, Subscription};
 pub use time::Timestamp;
+pub use trace::{NotATrace, Trace, attempt_span, workflow_span};
 pub use workflow::{
     BRANCH_ACTION, BranchDecision, ITEMS_ACTION, InWorkflow, Pinned, WAIT_ACTION, WORKFLOW_ACTION, Workflow,
     WorkflowState,

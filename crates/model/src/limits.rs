@@ -145,6 +145,8 @@ pub const PAGE_ROWS_MAX: usize = 1_000;
 pub const SESSION_NAMES_MAX: usize = 1_000;
 /// Open capacity one session may state.
 pub const SESSION_CAPACITY_MAX: usize = 10_000;
+/// What `tracestate` may say; the standard asks for as much.
+pub const TRACE_STATE_BYTES_MAX: usize = 512;
 /// Bytes of the word that goes with a job's progress.
 pub const PROGRESS_BYTES_MAX: usize = 200;
 /// Steps before a step whose answers it may ask for at once, and bytes of these answers.

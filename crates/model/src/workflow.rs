@@ -2,7 +2,7 @@
 
 use crate::resolution::Aftermath;
 use crate::state::words;
-use crate::{DispatchGroup, Name, PausedBy, StepId, Timestamp, UnknownWord, WorkflowId};
+use crate::{DispatchGroup, Name, PausedBy, StepId, Timestamp, Trace, UnknownWord, WorkflowId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -74,6 +74,8 @@ pub struct Workflow {
     pub input: Arc<str>,
     pub output: Option<Arc<str>>,
     pub labels: Arc<[(String, String)]>,
+    /// The trace that it was asked for in, if any.
+    pub trace: Option<Arc<Trace>>,
     /// Only so many with the same key are done at once.
     pub concurrency_key: Option<Name>,
     /// Somebody should look if it is not over by then.

@@ -5,9 +5,10 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use model::{FlowId, KeyId, StepId, SubscriptionId, WorkflowId, limits};
+use model::{FlowId, KeyId, StepId, SubscriptionId, Trace, WorkflowId, limits};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
+use std::convert::Infallible;
 
 /// The largest body that is read.
 pub const BODY_BYTES_MAX: usize = 16 << 20;
@@ -73,6 +74,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let read = Query::<T>::try_from_uri(&parts.uri);
         read.map(|Query(params)| Params(params)).map_err(|refused| ApiError::BadRequest(refused.body_text()))
+    }
+}
+
+/// The trace that the caller is in. A header that says something else is as none, as the standard asks.
+pub struct Traced(pub Option<Trace>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Traced {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        // A state belongs to its parent: it is read behind it, and `parse` would take one that stands in the same header.
+        let parent = text("traceparent").filter(|text| !text.contains(' '));
+        let trace = parent.and_then(|parent| parent.parse::<Trace>().ok());
+        Ok(Traced(trace.map(|trace| trace.with_state(text("tracestate")))))
     }
 }
 

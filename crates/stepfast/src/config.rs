@@ -6,11 +6,13 @@ mod notify;
 mod secrets;
 mod signing;
 mod stuck;
+mod traces;
 mod triggers;
 mod worker;
 
 pub use actions::Actions;
 pub use dispatch_scheduler::{Queue, Router, Scheduler};
+pub use traces::Traces;
 pub use worker::{QueueLimit, Worker, queue_limit};
 
 use crate::cli::Common;
@@ -50,6 +52,7 @@ struct RawConfig {
     dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
     router: dispatch_scheduler::RawRouter,
     stuck: stuck::RawStuck,
+    traces: traces::RawTraces,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -67,7 +70,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "db",
     "bind",
     "port",
@@ -89,6 +92,7 @@ const KEYS: [&str; 21] = [
     "router",
     "notify",
     "stuck",
+    "traces",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
@@ -112,6 +116,8 @@ pub struct Settings {
     /// Steps that are handed over by a queue, where they are.
     pub scheduler: Option<Scheduler>,
     pub router: Router,
+    /// Where spans are sent, if anywhere.
+    pub traces: Option<Traces>,
 }
 
 pub const PORT: u16 = 7837;
@@ -154,6 +160,7 @@ impl Settings {
         let router = Router::check(raw.router, &mut faults);
         let pools = pools(&raw.pools, &mut faults);
         let stuck = stuck::check(raw.stuck, &mut faults);
+        let traces = traces::check(&raw.traces, &traces::environment(), &mut faults);
         let key = common.key.as_deref().and_then(|text| {
             let key = Secret::parse(text);
             if key.is_none() {
@@ -194,6 +201,7 @@ impl Settings {
             worker,
             scheduler,
             router,
+            traces,
         })
     }
 

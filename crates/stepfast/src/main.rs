@@ -10,6 +10,7 @@ mod files;
 mod named;
 mod scheduler;
 mod screen;
+mod tracer;
 mod window;
 
 pub(crate) use stepfast::{Local, LocalConfig, host_name};

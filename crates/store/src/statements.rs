@@ -115,7 +115,8 @@ pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kin
     state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
     retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
     arguments, look, case when look is not null then response end as looked_at, pool, message_group, mode, \
-    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout, poll_started_at, poll_data";
+    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout, poll_started_at, poll_data, \
+    trace";
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
@@ -137,7 +138,7 @@ pub const FLOW_COLUMNS: &str = "id, type, key, entity_type, entity_id, run, user
 pub const WORKFLOW_COLUMNS: &str = "id, definition_key, definition_version, definition_hash, dispatch_group, state, message, \
     parent_step_id, depth, input, output, labels, created_at, started_at, completed_at, wake_at, version, \
     concurrency_key, expected_at, auto_retries, auto_retry_at, restarted_at, resolved_at, cancel_requested_at, \
-    compensation_started_at, compensated_at, compensations, has_skips, undo, paused_by";
+    compensation_started_at, compensated_at, compensations, has_skips, undo, paused_by, trace";
 
 /// In the order `pauses::read` reads them.
 pub const PAUSE_COLUMNS: &str = "workflow_id, def, run, step_id, step_key, trigger_key, token_hash, registered_at, timeout_at, \

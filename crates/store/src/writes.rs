@@ -282,6 +282,7 @@ fn new_step(write: &StepWrite) -> Values<'_> {
         d.error_message.as_deref(),
         s.timeout.map(|timeout| timeout.as_micros() as i64),
         d.retry_source.map(|source| source.word()),
+        s.trace.as_ref().map(ToString::to_string),
     ]
 }
 

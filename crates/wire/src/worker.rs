@@ -67,6 +67,11 @@ pub struct ClaimView {
     /// It is asked again and again, and this is one of the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll: Option<PollClaimView>,
+    /// W3C trace context of this attempt: what is done for it has this for its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -251,5 +251,6 @@ pub(super) fn claim_of(step: &Step) -> Claim {
         workflow: None,
         opens: Vec::new(),
         poll: None,
+        trace: step.trace.clone(),
     }
 }

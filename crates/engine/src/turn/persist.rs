@@ -3,6 +3,7 @@
 use super::act::Acts;
 use super::attempts::attempts;
 use super::node::{Node, Turn};
+use crate::spans::{self, Span};
 use model::{Detail, DispatchGroup, NodeId, SessionId, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
 use rules::fifo;
@@ -41,8 +42,16 @@ impl Node {
         let home = |group: &str| fifo::home(group, &self.config.groups);
         let holds = self.board.take_holds().into_iter();
         batch.holds = holds.map(|change| (home(change.group()), change)).collect();
+        let mut ended: Vec<Span> = match self.config.spans {
+            Some(_) => turn.abroad.iter().chain([&changes]).flat_map(|c| spans::attempts(c, now)).collect(),
+            None => Vec::new(),
+        };
         self.write_steps(&mut batch, changes.steps, now);
         self.write_workflows(&mut batch);
+        if let Some(tracer) = &self.config.spans {
+            ended.extend(spans::workflows(&batch.workflows));
+            turn.acts.trace(tracer, ended);
+        }
         self.notices.write(&mut batch);
         self.sweep_lines(&mut batch, turn.forget);
         batch.blocks.reserve(changes.blocks.len());

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::attempts::{page, read_cursor};
 use crate::convert;
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, ThisStep, page_size};
+use crate::extract::{Params, Posted, ThisStep, Traced, page_size};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -27,8 +27,13 @@ pub struct CreateSteps {
 pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Posted(body): Posted<CreateSteps>,
+    Traced(trace): Traced,
+    Posted(mut body): Posted<CreateSteps>,
 ) -> Result<(StatusCode, Json<wire::CreatedPage>), ApiError> {
+    if let Some(trace) = trace.map(|trace| trace.to_string()) {
+        let none = body.steps.iter_mut().filter(|step| step.trace.is_none() && step.parent_step_id.is_none());
+        none.for_each(|step| step.trace = Some(trace.clone()));
+    }
     let engine = &app.site.engine;
     caller.covers_steps(&body.steps, engine.queues())?;
     let created = match caller.key() {

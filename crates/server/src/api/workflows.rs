@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::convert;
 use crate::drawing;
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, ThisWorkflow};
+use crate::extract::{Params, Posted, ThisWorkflow, Traced};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
@@ -21,6 +21,7 @@ pub use super::workflow_filter::Wanted;
 pub async fn start(
     State(app): State<Arc<App>>,
     caller: Caller,
+    Traced(trace): Traced,
     Posted(body): Posted<wire::StartBody>,
 ) -> Result<(StatusCode, Json<wire::StartedView>), ApiError> {
     if body.workflow.is_empty() {
@@ -33,6 +34,7 @@ pub async fn start(
         version,
         input: body.input,
         labels: body.labels,
+        trace,
         by: caller.key().map(|key| key.signature()),
     };
     let started = app.site.engine.start_workflow(start).await?;

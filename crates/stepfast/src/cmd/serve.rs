@@ -3,6 +3,7 @@
 use crate::cli::Serve;
 use crate::config::{self, Settings};
 use crate::scheduler::{self, Scheduler};
+use crate::tracer::Tracer;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
 use model::limits;
@@ -43,10 +44,11 @@ pub struct Running {
     scheduler: Option<Scheduler>,
     close: oneshot::Sender<()>,
     site: tokio::task::JoinHandle<std::io::Result<()>>,
+    tracer: Option<Tracer>,
 }
 
 impl Running {
-    pub async fn start(settings: Settings) -> Result<Running> {
+    pub async fn start(mut settings: Settings) -> Result<Running> {
         let address = settings.bind;
         let listener = match TcpListener::bind(address).await {
             Ok(listener) => listener,
@@ -61,6 +63,14 @@ impl Running {
             scheduler::endpoint(scheduler, bound)?;
         }
         let url = format!("http://{}", config::reachable(bound));
+        let tracer = match &settings.traces {
+            Some(traces) => {
+                let (spans, tracer) = Tracer::start(traces, &settings.engine.host)?;
+                settings.engine.spans = Some(spans);
+                Some(tracer)
+            }
+            None => None,
+        };
         let config = LocalConfig {
             engine: settings.engine.clone(),
             doing: "serve".into(),
@@ -100,7 +110,7 @@ impl Running {
         if let Some(scheduler) = &mut scheduler {
             scheduler.start(&local.engine).await?;
         }
-        Ok(Running { local, url, scheduler, close, site })
+        Ok(Running { local, url, scheduler, close, site, tracer })
     }
 
     pub async fn stop(self) -> Result<()> {
@@ -108,6 +118,9 @@ impl Running {
             scheduler.stop(GRACE).await;
         }
         self.local.stop(GRACE).await?;
+        if let Some(tracer) = self.tracer {
+            tracer.stop().await;
+        }
         let _ = self.close.send(());
         // A page that stays open must not keep the process.
         if let Ok(ended) = tokio::time::timeout(Duration::from_secs(2), self.site).await {

@@ -61,6 +61,7 @@ fn new_workflow(w: &Workflow) -> Values<'_> {
         w.concurrency_key.as_deref(),
         w.expected_at,
         w.paused_by.map(|by| by.word()),
+        w.trace.as_ref().map(ToString::to_string),
     ]
 }
 

@@ -105,6 +105,7 @@ fn workflow(id: WorkflowId, pinned: &Arc<Pinned>, step: &Step, now: Timestamp) -
         input: "{}".into(),
         output: None,
         labels: Arc::new([]),
+        trace: None,
         concurrency_key: None,
         expected_at: None,
         created_at: now,
