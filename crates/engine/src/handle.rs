@@ -53,6 +53,17 @@ impl EngineThread {
     }
 }
 
+/// A decider that falls says so.
+struct Guard(Arc<AtomicBool>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
 /// A session's side of the engine.
 pub struct SessionHandle {
     pub id: SessionId,
@@ -72,11 +83,15 @@ impl Engine {
         let (tell, told) = watch::channel(0);
         let meters = Meters::default();
         let signs = Signs { healthy: healthy.clone(), told: tell, meters: meters.clone() };
+        let fallen = healthy.clone();
         let mut decider = Decider::new(store, config, inbox.clone(), signs)?;
         let thread = std::thread::Builder::new()
             .name("stepfast-decider".into())
             .stack_size(STACK)
-            .spawn(move || decider.run(requests))
+            .spawn(move || {
+                let _guard = Guard(fallen);
+                decider.run(requests);
+            })
             .map_err(|e| StoreError::Down(e.to_string()))?;
         let progress = Board::default();
         let engine =
@@ -87,6 +102,12 @@ impl Engine {
     /// The last commit went through, and the decider is at work.
     pub fn is_healthy(&self) -> bool {
         self.healthy.load(Ordering::Relaxed)
+    }
+
+    /// Until nobody decides any more: it was stopped, or it fell.
+    pub async fn gone(&self) {
+        let mut told = self.told.clone();
+        while told.changed().await.is_ok() {}
     }
 
     /// What is to be done once, however often it is asked for.

@@ -5,6 +5,7 @@ use crate::access::{Keyring, Table};
 use crate::answers;
 use crate::error::ApiError;
 use crate::listen::Listeners;
+use crate::live::Live;
 use crate::readers::Readers;
 use crate::seats::Seats;
 use engine::EngineError;
@@ -20,6 +21,7 @@ pub struct App {
     /// What every route asks of its caller.
     pub table: Table,
     pub listeners: Listeners,
+    pub live: Live,
     readers: Readers,
 }
 
@@ -27,7 +29,15 @@ impl App {
     pub fn new(site: Site, table: Table) -> App {
         let readers = Readers::new(site.database.clone());
         let keys = Keyring::new(site.database.clone());
-        App { site, keys, table, readers, seats: Seats::default(), listeners: Listeners::default() }
+        App {
+            site,
+            keys,
+            table,
+            readers,
+            seats: Seats::default(),
+            listeners: Listeners::default(),
+            live: Live::default(),
+        }
     }
 
     pub fn now(&self) -> Timestamp {

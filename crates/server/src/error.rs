@@ -61,6 +61,8 @@ pub enum ApiError {
     TextType,
     #[error("{0}")]
     NotReady(String),
+    #[error("this request could not be carried out; the log says why")]
+    Fell,
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]
@@ -170,6 +172,7 @@ impl ApiError {
             ApiError::Execution(problem) => execution_class(problem),
             ApiError::Flow(problem) => flow_class(problem),
             ApiError::Store(problem) => store_class(problem),
+            ApiError::Fell => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Something is wrong here"),
             ApiError::NotReady(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_ready", "Not ready"),
         }
     }
@@ -212,6 +215,10 @@ impl ApiError {
     }
 }
 
+/// Goes with an answer that says what is wrong inside.
+#[derive(Clone)]
+pub struct Inside;
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, code, _) = self.class();
@@ -219,6 +226,9 @@ impl IntoResponse for ApiError {
             tracing::warn!(target: "server", code, problem = %self, "a request was not answered: {self}");
         }
         let mut response = (status, Json(self.problem())).into_response();
+        if status.is_server_error() && !matches!(self, ApiError::NotReady(_)) {
+            response.extensions_mut().insert(Inside);
+        }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let ApiError::Execution(ExecutionError::InProgress { retry_after, .. }) = &self {

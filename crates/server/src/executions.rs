@@ -1,6 +1,7 @@
 //! Executions as the API shows them, and the cursor of their list.
 
 use crate::convert::instant;
+use crate::idempotency;
 use model::{Execution, ExecutionMoment, ExecutionName, Standing, Timestamp};
 use serde_json::value::RawValue;
 use store::executions::{ExecutionFilter, ExecutionLine, ExecutionShown};
@@ -39,7 +40,10 @@ pub fn line_view(line: &ExecutionLine) -> wire::ExecutionView {
 pub fn show_view(shown: &ExecutionShown) -> wire::ExecutionShow {
     let execution = &shown.execution;
     let answer = match &execution.standing {
-        Standing::Done { answer } => RawValue::from_string(answer.clone()).ok(),
+        // What a caller was answered is theirs: it may be more than whoever looks may see.
+        Standing::Done { answer } if !execution.name.namespace.starts_with(idempotency::NAMESPACE) => {
+            RawValue::from_string(answer.clone()).ok()
+        }
         _ => None,
     };
     wire::ExecutionShow {

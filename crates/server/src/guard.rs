@@ -6,7 +6,7 @@
 
 use crate::access::{Access, Caller, Shown, Takes};
 use crate::app::App;
-use crate::error::ApiError;
+use crate::error::{ApiError, Inside};
 use crate::web;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
@@ -14,7 +14,9 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -42,8 +44,14 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let (mut parts, body) = request.into_parts();
     match check(&app, &parts).await {
         Ok(caller) => {
+            let is_known = !matches!(caller, Caller::Nobody);
             parts.extensions.insert(caller);
-            next.run(Request::from_parts(parts, body)).await
+            let response = answered(next.run(Request::from_parts(parts, body))).await;
+            if is_known || response.extensions().get::<Inside>().is_none() {
+                return response;
+            }
+            // What is wrong inside is nobody's business.
+            ApiError::NotReady("it cannot be answered now; try again later".into()).into_response()
         }
         Err(refused) => {
             if matches!(refused, ApiError::BadKey) {
@@ -55,6 +63,15 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             refused.into_response()
         }
     }
+}
+
+/// One request that falls over is answered too, and takes nobody with it.
+async fn answered(response: impl Future<Output = Response>) -> Response {
+    let caught = AssertUnwindSafe(response).catch_unwind().await;
+    caught.unwrap_or_else(|_| {
+        tracing::error!(target: "server", "a request fell over");
+        ApiError::Fell.into_response()
+    })
 }
 
 /// A page that needs other rules than the others says so itself.

@@ -24,14 +24,25 @@ const REPLAYED: &str = "idempotency-replayed";
 pub const NAMESPACE: &str = "http ";
 /// The largest answer that is looked at; those of the API are smaller.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// What these answer is shown once and kept nowhere.
-const SHOWN_ONCE: [&str; 5] =
-    ["/v1/keys", "/sign-in", "/v1/subscriptions", "/v1/subscriptions/{id}", "/v1/channels"];
+/// What these answer is secret, or holds what is: it is shown once and kept nowhere.
+const SHOWN_ONCE: [&str; 8] = [
+    "/v1/keys",
+    "/sign-in",
+    "/v1/subscriptions",
+    "/v1/subscriptions/{id}",
+    "/v1/channels",
+    "/v1/workflows/{id}/triggers/{key}/token",
+    "/v1/worker/claim",
+    "/v1/worker/previous",
+];
 /// Beside the body, in what is kept of an answer.
 const AROUND_BYTES: usize = 256;
 
 pub async fn once(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let key = request.headers().get(HEADER).filter(|_| *request.method() == Method::POST).cloned();
+    // Of somebody who has not shown yet who they are nothing is kept, and nothing that was kept is told to them.
+    let known = !matches!(request.extensions().get::<Caller>(), None | Some(Caller::Nobody));
+    let counts = known && *request.method() == Method::POST;
+    let key = request.headers().get(HEADER).filter(|_| counts).cloned();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_string());
     match key.zip(route.filter(|route| !SHOWN_ONCE.contains(&route.as_str()))) {
         None => next.run(request).await,

@@ -14,6 +14,7 @@ pub mod figures;
 mod guard;
 mod idempotency;
 mod listen;
+mod live;
 mod metrics;
 mod readers;
 mod seats;

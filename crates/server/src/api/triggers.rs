@@ -10,11 +10,15 @@ use crate::triggers::{Sender, Source, sender};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use engine::{EngineError, TokenOrder, TriggerOrder};
+use engine::{Ask, Begin, EngineError, ExecutionError, TokenOrder, TriggerOrder};
 use model::{TriggerAnswer, WorkflowId, limits};
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::Duration;
 use store::pauses::Waiting;
+
+/// How long it is known where a signed message came first: far longer than it is taken.
+const BOUND_FOR: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Deserialize)]
 pub struct Named {
@@ -38,8 +42,11 @@ pub async fn receive(
     PostedText(body): PostedText,
 ) -> Result<Answered, ApiError> {
     let id = id.parse::<WorkflowId>().ok();
-    let Sender { identity, run } = sender(&app, (id, &trigger_key), &headers, &body).await?;
+    let Sender { identity, run, signed_for } = sender(&app, (id, &trigger_key), &headers, &body).await?;
     let Some(workflow) = id else { return Err(unknown(&trigger_key)) };
+    if let (Some(definition), Some(message)) = (signed_for, webhook_id(&headers)) {
+        bind(&app, &definition, &message, &format!("{workflow} {trigger_key}")).await?;
+    }
     let order = TriggerOrder {
         webhook_id: webhook_id(&headers),
         source,
@@ -47,6 +54,19 @@ pub async fn receive(
         ..TriggerOrder::of(workflow, &trigger_key, text(&body)?, &identity)
     };
     send(&app, order).await
+}
+
+/// A signature says nothing of the place that a message was meant for. So it counts where it came first, and whoever recorded it
+/// can send it nowhere else.
+async fn bind(app: &App, definition: &str, message: &str, place: &str) -> Result<(), ApiError> {
+    let ask = Ask::new(format!("webhook {definition}"), message).input_text(place.as_bytes()).keep(BOUND_FOR);
+    let executions = app.site.engine.executions();
+    match executions.begin(&ask).await {
+        Ok(Begin::Run(begun)) => Ok(executions.complete(&begun.held, "null".into()).await?),
+        Ok(Begin::Replay { .. }) | Err(ExecutionError::InProgress { .. }) => Ok(()),
+        Err(ExecutionError::Conflict { .. }) => Err(ApiError::NotShown),
+        Err(problem) => Err(problem.into()),
+    }
 }
 
 fn unknown(trigger: &str) -> ApiError {
@@ -137,8 +157,8 @@ pub async fn pauses(
     let limit = page_size(wanted.limit)?;
     let of = wanted.workflow.as_deref().map(workflow_id).transpose()?;
     let within = wanted.due_within.map(|seconds| seconds.min(limits::WAIT_MAX.as_secs()));
-    let which = within
-        .map_or(Waiting::All, |seconds| Waiting::DueBy(app.now() + std::time::Duration::from_secs(seconds)));
+    let which =
+        within.map_or(Waiting::All, |seconds| Waiting::DueBy(app.now() + Duration::from_secs(seconds)));
     let pauses = app.read(move |browse| answers::pauses(browse, (of, which), limit)).await?;
     Ok(Json(pauses))
 }

@@ -25,6 +25,7 @@ pub use address::{escaped, unescaped};
 pub use sign_in::{COOKIES, instead as sign_in_instead};
 
 use crate::access::{Access, Routes, form, get, post};
+use crate::live;
 use axum::response::Redirect;
 use model::Right::{Operate, View};
 
@@ -33,6 +34,7 @@ pub fn routes() -> Routes {
         .at("/", [get(View, async || Redirect::to("/step-dispatcher"))])
         .at("/step-dispatcher", [get(View, step_dispatcher::page)])
         .at("/step-dispatcher/api", [get(View, step_dispatcher::api)])
+        .at("/step-dispatcher/live", [get(View, live::listen)])
         .at("/step-dispatcher/toggle", [post(Operate, step_dispatcher::toggle)])
         .at("/step-dispatcher/steps", [get(View, steps::page)])
         .at("/step-dispatcher/steps/{id}", [get(View, step::page)])

@@ -107,6 +107,7 @@ const EXPECTED: &str = "
     GET  /                           view
     GET  /step-dispatcher            view
     GET  /step-dispatcher/api        view
+    GET  /step-dispatcher/live       view
     POST /step-dispatcher/toggle     operate
     GET  /step-dispatcher/steps      view
     GET  /step-dispatcher/steps/{id} view
@@ -158,6 +159,7 @@ fn filled(path: &str) -> String {
     let id = "00000000-0000-0000-0000-000000000001";
     // A place that does not exist: whoever may listen is told so, and does not listen for ever.
     let path = path.replace("/v1/events", "/v1/events?after=nowhere");
+    let path = path.replace("/step-dispatcher/live", "/step-dispatcher/live?what=ever");
     path.replace("{id}", id).replace("{verb}", "cancel").replace("{name}", "page.css")
 }
 

@@ -16,6 +16,7 @@ mod health;
 mod items_again;
 mod keys;
 mod list;
+mod live;
 mod message_groups;
 mod metrics;
 mod operate;

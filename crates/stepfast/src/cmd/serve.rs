@@ -31,7 +31,13 @@ pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
     let stopped = stop_signals();
     let running = Running::start(settings).await?;
     println!("listening on {}", running.url);
-    stopped.await;
+    tokio::select! {
+        () = stopped => {}
+        () = running.local.engine.gone() => {
+            // A node that decides nothing only holds others up; whoever started it starts it again.
+            bail!(Unavailable("the engine has fallen; what it held is taken over when it is started again".into()));
+        }
+    }
     eprintln!("stopping: jobs have {} s to finish, the rest is given back", GRACE.as_secs());
     running.stop().await?;
     Ok(ExitCode::SUCCESS)
