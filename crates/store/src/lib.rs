@@ -41,7 +41,7 @@ mod writes;
 
 pub use alerts::{AlertChange, AlertFigures, AlertFilter};
 pub use batch::{
-    AlertWrite, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, PauseWrite,
+    AlertWrite, AskWrite, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, LookWrite, NodeRow, PauseWrite,
     PayloadWrite, Post, RowKnown, SendsWrite, SessionRow, SignalRow, SignalTo, Slot, StepWrite, StuckAsk,
     TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };

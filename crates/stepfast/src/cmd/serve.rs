@@ -5,6 +5,7 @@ use crate::config::{self, Settings};
 use crate::scheduler::{self, Scheduler};
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
+use engine::LeftOut;
 use model::limits;
 use server::Site;
 use std::process::ExitCode;
@@ -61,8 +62,10 @@ impl Running {
             scheduler::endpoint(scheduler, bound)?;
         }
         let url = format!("http://{}", config::reachable(bound));
+        let mut engine = settings.engine.clone();
+        engine.stuck.left_out = LeftOut::Remove;
         let config = LocalConfig {
-            engine: settings.engine.clone(),
+            engine,
             doing: "serve".into(),
             url: Some(url.clone()),
             ..LocalConfig::default()
