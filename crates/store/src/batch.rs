@@ -295,52 +295,29 @@ pub enum AlertWrite {
     /// Found by a rule; nobody else has opened it.
     New(Box<Alert>),
     /// Seen again, and nothing else.
-    Renew {
-        id: u64,
-        message: String,
-        since: Timestamp,
-    },
+    Renew { id: u64, message: String, since: Timestamp },
     /// Something was decided about it; it still is as it was seen.
     Mark(Box<Alert>),
     /// It still is as it was seen.
-    Close {
-        id: u64,
-        version: u64,
-        by: String,
-        auto_resolved: bool,
-    },
+    Close { id: u64, version: u64, by: String, auto_resolved: bool },
     /// What a node told of itself is over, unless somebody has changed the alert since: then it is tried again.
-    TakeBack {
-        id: u64,
-        version: u64,
-        by: String,
-    },
+    TakeBack { id: u64, version: u64, by: String },
 }
 
 /// What becomes of the right to look for what is stuck.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LookWrite {
     /// Taken, unless a node that lives has it.
-    Begin {
-        node: NodeId,
-        ends_at: Timestamp,
-    },
+    Begin { node: NodeId, ends_at: Timestamp },
     /// Given back by whoever still has it; with where its searches go on, if it searched.
-    End {
-        node: NodeId,
-        version: u64,
-        rounds: Option<String>,
-    },
+    End { node: NodeId, version: u64, rounds: Option<String> },
 }
 
 /// What becomes of a question to an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AskWrite {
     /// Asked; the step that asked before, if there is one on record.
-    Asked {
-        ask: StuckAsk,
-        before: Option<StepId>,
-    },
+    Asked { ask: StuckAsk, before: Option<StepId> },
     /// Its answer was heard.
     Heard(StuckAsk),
 }

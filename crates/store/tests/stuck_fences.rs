@@ -80,7 +80,12 @@ fn an_alert_that_somebody_changed_is_not_closed_over_that() {
     let is_open = |world: &World| {
         alerts::open_one(world.store.reader(), entity, "alpha", reason).unwrap().map(|alert| alert.version)
     };
-    let close = |version: u64| AlertWrite::Close { id: seen.id, version, by: "observed".into(), auto_resolved: false };
+    let close = |version: u64| AlertWrite::Close {
+        id: seen.id,
+        version,
+        by: "observed".into(),
+        auto_resolved: false,
+    };
     assert!(is_lost(world.try_commit(|batch, _| batch.alerts.push(close(seen.version)))));
     let back = |version: u64| AlertWrite::TakeBack { id: seen.id, version, by: "observed".into() };
     world.try_commit(|batch, _| batch.alerts.push(back(seen.version))).unwrap();

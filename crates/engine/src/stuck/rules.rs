@@ -176,7 +176,8 @@ mod tests {
     use store::{Database, SimClock};
 
     fn rule(older_than: u64) -> StuckRule {
-        let rule = defaults().into_iter().find(|rule| rule.name == "step-waiting").expect("a rule from the start");
+        let rule =
+            defaults().into_iter().find(|rule| rule.name == "step-waiting").expect("a rule from the start");
         StuckRule { older_than: Duration::from_secs(older_than), ..rule }
     }
 
@@ -196,7 +197,10 @@ mod tests {
             assert_eq!(on_record(store), (60, 1), "{who}");
         }
         let changed = put_from(store, Vec::new(), (&rule(90), "api"), "anna");
-        assert!(matches!(changed, Err(EngineError::StuckRuleChanged(_))), "a person looks again: {changed:?}");
+        assert!(
+            matches!(changed, Err(EngineError::StuckRuleChanged(_))),
+            "a person looks again: {changed:?}"
+        );
         put_from(store, Vec::new(), (&rule(90), CONFIGURATION), "three").unwrap();
         assert_eq!(on_record(store), (90, 2), "the last configuration holds");
     }

@@ -20,9 +20,7 @@ use super::workflows::Workflows;
 use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
 use crate::{Config, EngineError, Ids, Meters, Stopwatch};
-use model::{
-    BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp, limits,
-};
+use model::{BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp, limits};
 use rules::board::{Board, Changes};
 use rules::dispatcher::PIPELINE;
 use rules::settle::{Mode, Settled, leave};

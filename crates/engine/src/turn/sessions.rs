@@ -301,7 +301,11 @@ impl Sessions {
         let has = |held: &IdMap<StepId, Hold>| held.values().any(|hold| hold.dispatch_group == *group);
         self.live.values().any(|live| has(&live.held))
             || self.left.values().any(|left| has(&left.held))
-            || self.elsewhere.values().flat_map(|one| one.held.keys()).any(|id| of(*id).as_ref() == Some(group))
+            || self
+                .elsewhere
+                .values()
+                .flat_map(|one| one.held.keys())
+                .any(|id| of(*id).as_ref() == Some(group))
     }
     /// Some session of another node takes this.
     pub fn is_wanted_elsewhere(&self, queue: &Name, action: &Name) -> bool {

@@ -386,7 +386,8 @@ fn what_a_person_opened_again_only_a_person_closes() {
     let reopen = Review::Reopen { why: "it is not credited".into() };
     let (alert, ..) = review(&alert("closed=9"), &reopen, "anna", at(10.0)).unwrap();
     assert!(!alert.closes_itself());
-    let (alert, ..) = review(&alert, &Review::Resolve { notes: "now it is".into() }, "anna", at(11.0)).unwrap();
+    let (alert, ..) =
+        review(&alert, &Review::Resolve { notes: "now it is".into() }, "anna", at(11.0)).unwrap();
     assert!(!alert.is_open());
 }
 
@@ -400,7 +401,10 @@ fn what_a_node_told_of_a_step_is_over_when_the_step_has_ended() {
     assert_eq!(told(Some(step())), "still");
     assert_eq!(told(Some(Candidate { state: "running".into(), ..step() })), "still");
     assert_eq!(told(Some(Candidate { state: "completed".into(), ..step() })), "left: it is completed now");
-    assert_eq!(told(Some(Candidate { acts_on: Some("8".into()), ..step() })), "left: another step took its place");
+    assert_eq!(
+        told(Some(Candidate { acts_on: Some("8".into()), ..step() })),
+        "left: another step took its place"
+    );
     assert_eq!(told(None), "left: it is gone");
     let group = Alert { entity: "dispatch_group".into(), reason: NO_PROGRESS.into(), ..alert("") };
     assert_eq!(observe_own(&group, None), Observed::Still(group.since), "its owner takes it back");

@@ -64,12 +64,8 @@ impl Running {
         let url = format!("http://{}", config::reachable(bound));
         let mut engine = settings.engine.clone();
         engine.stuck.left_out = LeftOut::Remove;
-        let config = LocalConfig {
-            engine,
-            doing: "serve".into(),
-            url: Some(url.clone()),
-            ..LocalConfig::default()
-        };
+        let config =
+            LocalConfig { engine, doing: "serve".into(), url: Some(url.clone()), ..LocalConfig::default() };
         let mut local = Local::open(&settings.database, config)?;
         let clock = Arc::new(SystemClock::default());
         let mut scheduler = Scheduler::prepare(&local.engine, &settings, clock.clone(), bound).await?;

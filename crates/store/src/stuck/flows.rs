@@ -106,7 +106,8 @@ mod tests {
         for (n, (state, updated, timeout)) in (1..).zip(flows) {
             let id = FlowId::of(n);
             let error = (state == "failed").then_some("no");
-            let values = rusqlite::params![id.bytes(), n.to_string(), state, error, at(updated).0, at(timeout).0];
+            let values =
+                rusqlite::params![id.bytes(), n.to_string(), state, error, at(updated).0, at(timeout).0];
             file.execute(row, values).unwrap();
         }
         file.execute_batch("commit").unwrap();

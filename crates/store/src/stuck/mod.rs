@@ -166,12 +166,7 @@ fn user(labels: &std::collections::BTreeMap<String, String>) -> Option<String> {
 
 impl Browse {
     /// The things of a sort that may be stuck, as many as one look judges; the next one goes on behind them.
-    pub fn candidates(
-        &self,
-        wanted: &Wanted,
-        scene: &Scene,
-        rounds: &mut Rounds,
-    ) -> Result<Vec<Candidate>> {
+    pub fn candidates(&self, wanted: &Wanted, scene: &Scene, rounds: &mut Rounds) -> Result<Vec<Candidate>> {
         match wanted.entity {
             Watched::Step => self.stuck_steps(wanted, scene, rounds),
             Watched::Workflow | Watched::Compensation => self.stuck_workflows(wanted, scene, rounds),

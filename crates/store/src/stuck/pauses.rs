@@ -52,8 +52,8 @@ impl Browse {
         for (search, text) in [("over", over()), ("old", old())] {
             let room = Room { cost: PASSED, ..ROOM };
             let part = rounds.part(&wanted.search(search), room, |after: Option<&Waiting>, limit| {
-                let (at, workflow, def) =
-                    after.map_or((i64::MIN, [0; 16], -1), |(at, id, def)| (*at, *id.bytes(), i64::from(*def)));
+                let (at, workflow, def) = after
+                    .map_or((i64::MIN, [0; 16], -1), |(at, id, def)| (*at, *id.bytes(), i64::from(*def)));
                 let values = params![at, &workflow, def, until, limit];
                 let rows = self.sql().rows(&text, values, pauses::read)?.into_iter().map(|pause| {
                     let time = pause.timeout_at.or(pause.resume_at).filter(|_| search == "over");

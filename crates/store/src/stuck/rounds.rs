@@ -100,11 +100,7 @@ impl Rounds {
 }
 
 /// Several searches that share one room: each has its part, and what some leave the others have.
-pub fn shared<S>(
-    searches: &[S],
-    room: Room,
-    mut go_on: impl FnMut(&S, Room) -> Result<Spent>,
-) -> Result<()> {
+pub fn shared<S>(searches: &[S], room: Room, mut go_on: impl FnMut(&S, Room) -> Result<Spent>) -> Result<()> {
     let mut left: Vec<&S> = searches.iter().collect();
     let mut room = room;
     for _ in 0..2 {
@@ -161,7 +157,11 @@ mod tests {
         assert_eq!(look(&mut rounds, 50, (20, 9)), "10 20 of 20 …");
         assert_eq!(look(&mut rounds, 50, (20, 9)), "30 40 of 20 …");
         assert_eq!(look(&mut rounds, 50, (20, 9)), "50 10 of 20 …", "and round");
-        assert_eq!(look(&mut rounds, 14, (20, 9)), "10 of 18", "what is small is seen whole, wherever it was");
+        assert_eq!(
+            look(&mut rounds, 14, (20, 9)),
+            "10 of 18",
+            "what is small is seen whole, wherever it was"
+        );
         assert_eq!(look(&mut rounds, 14, (20, 9)), "10 of 14");
     }
 

@@ -104,10 +104,12 @@ impl<'a> StepSearches<'a> {
         sorts.sort_by(|one, other| one.0.cmp(&other.0));
         // There may be more queues than a look has room for.
         let few = Room { cost: ROOM.kept, kept: ROOM.kept };
-        let part = self.rounds.part(&self.wanted.search("queues"), few, |after: Option<&String>, limit| {
-            let behind = sorts.iter().filter(|(name, _)| after.is_none_or(|after| name > after)).take(limit);
-            Ok(Leg::of(behind.map(|one| (one.0.clone(), Some(one))).collect(), limit))
-        })?;
+        let part =
+            self.rounds.part(&self.wanted.search("queues"), few, |after: Option<&String>, limit| {
+                let behind =
+                    sorts.iter().filter(|(name, _)| after.is_none_or(|after| name > after)).take(limit);
+                Ok(Leg::of(behind.map(|one| (one.0.clone(), Some(one))).collect(), limit))
+            })?;
         shared(&part.kept, ROOM, |(name, sort), room| self.ready_of(name, sort, room))
     }
 
@@ -121,9 +123,9 @@ impl<'a> StepSearches<'a> {
             let last = id_at(wanted.before);
             let mut values = params![group, queue, sort.priority.word(), &after, &last, limit].to_vec();
             values.extend(sort.pool.as_deref().map(Param::from));
-            let found = browse.sql().rows(&text, &values, |row| {
-                Ok((StepId::from_bytes(row.get(0)?), row.get::<String>(1)?))
-            })?;
+            let found = browse
+                .sql()
+                .rows(&text, &values, |row| Ok((StepId::from_bytes(row.get(0)?), row.get::<String>(1)?)))?;
             let judged = found.into_iter().map(|(id, action)| {
                 let may = lost.may_be([group.into(), queue.into(), action], sort.pool.as_deref());
                 (id, may.then_some(id))
@@ -147,7 +149,8 @@ impl<'a> StepSearches<'a> {
                 let (n, mut rows) = (heads.len(), Vec::new());
                 for step in heads {
                     let Some(line) = step.line() else { continue };
-                    let kind = [step.dispatch_group.to_string(), step.queue.to_string(), step.action.to_string()];
+                    let kind =
+                        [step.dispatch_group.to_string(), step.queue.to_string(), step.action.to_string()];
                     let may = step.created_at < wanted.before && lost.may_be(kind, step.pool.as_deref());
                     rows.push((line.group.to_string(), may.then_some(step.id)));
                 }
@@ -164,8 +167,9 @@ impl<'a> StepSearches<'a> {
             let home = group.dispatch_group.as_str();
             let StepSearches { browse, wanted, rounds, lost, .. } = self;
             let search = wanted.search(&format!("blocks {home}"));
-            let part =
-                rounds.part(&search, room, |after, limit| of_blocks(browse, (wanted, home), lost, (after, limit)))?;
+            let part = rounds.part(&search, room, |after, limit| {
+                of_blocks(browse, (wanted, home), lost, (after, limit))
+            })?;
             Ok(keep(&mut self.found, part))
         })
     }
@@ -194,16 +198,17 @@ impl<'a> StepSearches<'a> {
 
     pub fn held(&mut self) -> Result<()> {
         let StepSearches { browse, wanted, rounds, .. } = self;
-        let part = rounds.part(&wanted.search("held"), ROOM, |after: Option<&(SessionId, StepId)>, limit| {
-            let (session, id) = after.map_or(([0; 16], [0; 16]), |(s, id)| (*s.bytes(), *id.bytes()));
-            let found = browse.sql().rows(HELD, params![&session, &id, limit], |row| {
-                let id = StepId::from_bytes(row.get(1)?);
-                let in_flight = matches!(row.text(2)?, "dispatched" | "running");
-                let may = in_flight && Timestamp(row.get(3)?) < wanted.before;
-                Ok(((SessionId::from_bytes(row.get(0)?), id), may.then_some(id)))
+        let part =
+            rounds.part(&wanted.search("held"), ROOM, |after: Option<&(SessionId, StepId)>, limit| {
+                let (session, id) = after.map_or(([0; 16], [0; 16]), |(s, id)| (*s.bytes(), *id.bytes()));
+                let found = browse.sql().rows(HELD, params![&session, &id, limit], |row| {
+                    let id = StepId::from_bytes(row.get(1)?);
+                    let in_flight = matches!(row.text(2)?, "dispatched" | "running");
+                    let may = in_flight && Timestamp(row.get(3)?) < wanted.before;
+                    Ok(((SessionId::from_bytes(row.get(0)?), id), may.then_some(id)))
+                })?;
+                Ok(Leg::of(found, limit))
             })?;
-            Ok(Leg::of(found, limit))
-        })?;
         keep(&mut self.found, part);
         Ok(())
     }

@@ -445,7 +445,8 @@ impl World {
     }
     pub fn alert(&mut self, entity: &'static str, entity_id: String, open: bool) {
         let (reason, message) = ("odd", "look".to_string());
-        let known = stepfast_store::alerts::open_one(self.store.reader(), entity, &entity_id, reason).unwrap();
+        let known =
+            stepfast_store::alerts::open_one(self.store.reader(), entity, &entity_id, reason).unwrap();
         self.commit(|batch, _, _| {
             let severity = model::Severity::Medium;
             batch.alerts.push(match open {

@@ -12,7 +12,11 @@ fn own(stage: &Stage) -> Vec<Alert> {
 }
 
 fn own_open(stage: &Stage) -> Vec<String> {
-    own(stage).into_iter().filter(Alert::is_open).map(|alert| format!("{} {}", alert.entity_id, alert.reason)).collect()
+    own(stage)
+        .into_iter()
+        .filter(Alert::is_open)
+        .map(|alert| format!("{} {}", alert.entity_id, alert.reason))
+        .collect()
 }
 
 #[tokio::test]

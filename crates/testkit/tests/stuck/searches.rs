@@ -42,7 +42,11 @@ async fn a_search_goes_on_after_a_restart() {
     look(&stage, Remedies::Leave).await;
     stage.crash().await;
     stage.decide(Mode::FixedPoint).await;
-    assert_eq!(would_find(&stage, stage.clock_now()), ["step-waiting"], "a dry run looks where the next look does");
+    assert_eq!(
+        would_find(&stage, stage.clock_now()),
+        ["step-waiting"],
+        "a dry run looks where the next look does"
+    );
     assert_eq!(look(&stage, Remedies::Leave).await.opened, 1);
 }
 

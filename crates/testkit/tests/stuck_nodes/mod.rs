@@ -89,7 +89,8 @@ async fn two_nodes_together_apply_no_more_remedies_than_an_hour_allows() {
     };
     let nodes = Nodes::start(vec![config("one"), config("two")]).await;
     nodes.work(0).await;
-    let again = StuckRule { states: vec!["failed".into()], remedy: Remedy::Retry, ..rule("step-waiting", "again") };
+    let again =
+        StuckRule { states: vec!["failed".into()], remedy: Remedy::Retry, ..rule("step-waiting", "again") };
     nodes.engine(0).put_stuck_rule(again, "test".into()).await.unwrap();
     let mut remedies = 0;
     for n in 1..=6 {
@@ -107,7 +108,8 @@ async fn a_node_waits_while_another_looks_and_not_for_one_that_is_gone() {
     let nodes = two().await;
     let client = nodes.client().await;
     // Nobody knows this node.
-    let gone = "update stuck_looks set node_id = '\\x00000000000000000000000000000001', ends_at = 9000000000000000";
+    let gone =
+        "update stuck_looks set node_id = '\\x00000000000000000000000000000001', ends_at = 9000000000000000";
     client.batch_execute(gone).await.unwrap();
     nodes.engine(0).detect(ORDER).await.unwrap();
     let look = nodes.browse().stuck_look().unwrap();
