@@ -61,7 +61,9 @@ pub use spans::{Span, SpanOf, Spans};
 pub use stopwatch::Stopwatch;
 pub use store::flows::FlowNow;
 pub use store::{Clock, StoreError, SystemClock};
-pub use stuck::{DetectOrder, Detected, Detection, Remedies, Scope, StuckConfig, dry_detect};
+pub use stuck::{
+    DetectOrder, Detected, Detection, LeftOut, Remedies, Scope, StuckConfig, dry_detect, dry_look,
+};
 pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};
 pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
 pub use webhooks::{WEBHOOK_ID, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP, WebhookSecrets, variable_part};

@@ -293,9 +293,9 @@ pub enum Request {
         order: DetectOrder,
         reply: Reply<Detection>,
     },
-    /// What a look saw, and who waits for what comes of it.
+    /// What a look saw, unless another node looks, and who waits for what comes of it.
     Looked {
-        look: Box<Result<Look, StoreError>>,
+        look: Box<Result<Option<Look>, StoreError>>,
         order: DetectOrder,
         reply: Option<Reply<Detection>>,
     },

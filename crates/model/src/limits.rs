@@ -223,6 +223,16 @@ pub const STUCK_FINDINGS_MAX: u32 = 1_000;
 pub const STUCK_FINDINGS_DEFAULT: u32 = 100;
 /// Rows that one look reads of each index at most: it must not cost more when more is stuck.
 pub const STUCK_PAGE: usize = 1_000;
+/// Rows of each index that one look passes over at most, most of which wait by design; the next look goes on behind them.
+pub const STUCK_SCAN: usize = 10_000;
+/// What a block costs of that: it is asked for its steps by itself.
+pub const STUCK_BLOCK_COST: usize = 20;
+/// Searches that go on in the next look; beyond them all begin anew.
+pub const STUCK_ROUNDS_MAX: usize = 5_000;
+/// How long a node has the look to itself; one that takes longer may be followed by another node's.
+pub const STUCK_LOOK_LEASE: Duration = Duration::from_secs(60);
+/// Between two questions of a node that waits for another's look.
+pub const STUCK_LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Open alerts; beyond them nothing is told anew, for nobody would read it.
 pub const ALERTS_OPEN_MAX: usize = 10_000;
 /// How often it is looked for what is stuck, unless the configuration says otherwise, and what it may say.
@@ -281,4 +291,5 @@ const _: () = assert!(KEY_NAME_BYTES_MAX + 50 <= NAME_BYTES_MAX, "a name with it
 const _: () =
     assert!(STUCK_FINDINGS_DEFAULT <= STUCK_FINDINGS_MAX && STUCK_FINDINGS_MAX as usize <= ALERTS_OPEN_MAX);
 const _: () = assert!(STUCK_EVERY_MIN.as_secs() <= STUCK_EVERY_DEFAULT.as_secs());
-const _: () = assert!(STUCK_FINDINGS_MAX as usize <= STUCK_PAGE);
+const _: () = assert!(STUCK_FINDINGS_MAX as usize <= STUCK_PAGE && STUCK_PAGE <= STUCK_SCAN);
+const _: () = assert!(STUCK_LOOK_AGAIN.as_millis() < STUCK_LOOK_LEASE.as_millis());

@@ -295,20 +295,31 @@ pub enum AlertWrite {
     /// Found by a rule; nobody else has opened it.
     New(Box<Alert>),
     /// Seen again, and nothing else.
-    Renew {
-        id: u64,
-        message: String,
-        since: Timestamp,
-    },
+    Renew { id: u64, message: String, since: Timestamp },
     /// Something was decided about it; it still is as it was seen.
     Mark(Box<Alert>),
-    Close {
-        entity: String,
-        entity_id: String,
-        reason: String,
-        by: String,
-        auto_resolved: bool,
-    },
+    /// It still is as it was seen.
+    Close { id: u64, version: u64, by: String, auto_resolved: bool },
+    /// What a node told of itself is over, unless somebody has changed the alert since: then it is tried again.
+    TakeBack { id: u64, version: u64, by: String },
+}
+
+/// What becomes of the right to look for what is stuck.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LookWrite {
+    /// Taken, unless a node that lives has it.
+    Begin { node: NodeId, ends_at: Timestamp },
+    /// Given back by whoever still has it; with where its searches go on, if it searched.
+    End { node: NodeId, version: u64, rounds: Option<String> },
+}
+
+/// What becomes of a question to an action.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AskWrite {
+    /// Asked; the step that asked before, if there is one on record.
+    Asked { ask: StuckAsk, before: Option<StepId> },
+    /// Its answer was heard.
+    Heard(StuckAsk),
 }
 
 /// A step that asks an action for things that are stuck.
@@ -403,7 +414,8 @@ pub struct Batch {
     pub audit: Vec<AuditEntry>,
     pub alerts: Vec<AlertWrite>,
     pub alert_events: Vec<AlertEvent>,
-    pub stuck_asks: Vec<StuckAsk>,
+    pub stuck_asks: Vec<AskWrite>,
+    pub looks: Vec<LookWrite>,
     pub groups: Vec<GroupWrite>,
     pub breaker: Option<Breaker>,
     /// Breakers whose time is over, as they were; of one group or of all.
@@ -487,6 +499,7 @@ impl Batch {
             alerts: Vec::new(),
             alert_events: Vec::new(),
             stuck_asks: Vec::new(),
+            looks: Vec::new(),
             groups: Vec::new(),
             breaker: None,
             breakers_over: Vec::new(),
@@ -525,6 +538,7 @@ impl Batch {
             && self.alerts.is_empty()
             && self.alert_events.is_empty()
             && self.stuck_asks.is_empty()
+            && self.looks.is_empty()
             && self.groups.is_empty()
             && self.breaker.is_none()
             && self.breakers_over.is_empty()

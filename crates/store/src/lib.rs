@@ -41,9 +41,9 @@ mod writes;
 
 pub use alerts::{AlertChange, AlertFigures, AlertFilter};
 pub use batch::{
-    AlertWrite, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, PauseWrite,
-    PayloadWrite, Post, RowKnown, SendsWrite, SessionRow, SignalRow, SignalTo, Slot, StepWrite, StuckAsk,
-    TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
+    AlertWrite, AskWrite, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, LookWrite,
+    NodeRow, PauseWrite, PayloadWrite, Post, RowKnown, SendsWrite, SessionRow, SignalRow, SignalTo, Slot,
+    StepWrite, StuckAsk, TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,

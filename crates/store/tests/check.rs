@@ -263,9 +263,9 @@ planted! {
     i33_a_lease_renewed_by_a_dead_node: "I33", "update nodes set ended_at = 1";
     i33_a_lease_of_an_unknown_node: "I33", "delete from nodes";
     i33_ticks_overlap: "I33", "update ticks set completed_at = completed_at + 1000000 where id = 1";
-    i36_an_alert_on_an_ended_step: "I36",
+    i36_an_alert_of_a_node_on_a_step_that_is_gone: "I36",
         "insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at)
-         values ('step', lower(hex({done})), 'odd', 'medium', '', 1, 1)";
+         values ('step', '00000000-0000-7000-8000-000000000002', 'odd', 'medium', '', 1, 1)";
     i36_an_alert_of_a_rule_on_a_step_that_is_gone: "I36",
         "insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at, rule)
          values ('step', '00000000-0000-7000-8000-000000000001', 'odd', 'medium', '', 1, 1, 'step-waiting')";

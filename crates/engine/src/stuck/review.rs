@@ -44,7 +44,8 @@ fn carry_out(store: &mut dyn Store, id: u64, wanted: &Review, by: String) -> Res
     let (alert, moment, text) =
         review(&before, wanted, &by, at).map_err(|why| EngineError::AlertRefused { alert: id, why })?;
     let Alert { entity, entity_id, reason, .. } = before.clone();
-    let event = AlertEvent { entity, entity_id, reason, at, moment, who: by.clone(), text: text.clone() };
+    let event =
+        AlertEvent { entity, entity_id, reason, at, moment, who: by.clone(), text: text.clone(), step: None };
     let instead = if moment == AlertMoment::Resolved { now_done_by(store, &before)? } else { None };
     let also = instead.map(|entity_id| AlertEvent { entity_id, ..event.clone() });
     let audit = AuditEntry {

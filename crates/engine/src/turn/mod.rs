@@ -8,6 +8,7 @@ mod begin;
 mod claims;
 mod deadlines;
 mod expire;
+mod follow_look;
 mod gather;
 mod groups;
 mod hand;
@@ -33,6 +34,7 @@ mod stuck;
 mod subscribed;
 mod ticks;
 mod timers;
+mod watch;
 mod workflows;
 
 pub use node::{How, Node};

@@ -19,11 +19,8 @@ use super::timers::Timers;
 use super::workflows::Workflows;
 use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
-use crate::stuck::own;
 use crate::{Config, EngineError, Ids, Meters, Stopwatch};
-use model::{
-    BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, Severity, SignalId, StepId, Timestamp, limits,
-};
+use model::{BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp, limits};
 use rules::board::{Board, Changes};
 use rules::dispatcher::PIPELINE;
 use rules::settle::{Mode, Settled, leave};
@@ -61,7 +58,8 @@ pub struct Turn {
     pub audit: Vec<AuditEntry>,
     pub alerts: Vec<AlertWrite>,
     pub alert_events: Vec<model::AlertEvent>,
-    pub stuck_asks: Vec<store::StuckAsk>,
+    pub stuck_asks: Vec<store::AskWrite>,
+    pub looks: Vec<store::LookWrite>,
     pub attempts: Vec<Attempt>,
     pub deliveries: Deliveries,
     /// Polls that were answered, each with how many of its step are kept.
@@ -168,7 +166,7 @@ impl Node {
         store.announce(&config.announced())?;
         crate::pools::put_all(&mut *store, &config.pools)?;
         crate::channels::put_all(&mut *store, &config.channels, &config.secrets)?;
-        crate::stuck::put_all(&mut *store, &config.stuck.rules)?;
+        crate::stuck::put_all(&mut *store, &config.stuck)?;
         let mut node = Node {
             peers: Peers::new(store.is_shared()),
             store,
@@ -539,16 +537,7 @@ impl Node {
     fn tell_refused(&mut self, turn: &mut Turn, settled: &Settled, now: Timestamp) -> Result<()> {
         for (step, refused) in &settled.refused {
             error!(%step, %refused, "a rule asked for a move that does not exist");
-            let (entity_id, message) = (step.to_string(), refused.to_string());
-            self.tell(turn, own("step", &entity_id, "illegal_move", &message, now), now)?;
-            let severity = Severity::Critical;
-            turn.alerts.push(AlertWrite::Open {
-                entity: "step",
-                entity_id,
-                reason: "illegal_move",
-                severity,
-                message,
-            });
+            self.tell_illegal(turn, (*step, refused.to_string()), now)?;
         }
         Ok(())
     }

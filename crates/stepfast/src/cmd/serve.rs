@@ -6,6 +6,7 @@ use crate::scheduler::{self, Scheduler};
 use crate::tracer::Tracer;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
+use engine::LeftOut;
 use model::limits;
 use server::Site;
 use std::process::ExitCode;
@@ -77,12 +78,10 @@ impl Running {
             }
             None => None,
         };
-        let config = LocalConfig {
-            engine: settings.engine.clone(),
-            doing: "serve".into(),
-            url: Some(url.clone()),
-            ..LocalConfig::default()
-        };
+        let mut engine = settings.engine.clone();
+        engine.stuck.left_out = LeftOut::Remove;
+        let config =
+            LocalConfig { engine, doing: "serve".into(), url: Some(url.clone()), ..LocalConfig::default() };
         let mut local = Local::open(&settings.database, config)?;
         let clock = Arc::new(SystemClock::default());
         let mut scheduler = Scheduler::prepare(&local.engine, &settings, clock.clone(), bound).await?;

@@ -17,7 +17,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 43] = [
+const TABLES: [(&str, &str, &str); 44] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -55,12 +55,13 @@ const TABLES: [(&str, &str, &str); 43] = [
         "entity entity_id reason severity message opened_at updated_at closed_at closed_by rule user_id labels data since seen \
          remedy auto_resolvable auto_resolved attempts action_taken last_remedy_at status_text admin_notified_at \
          user_notified_at escalated_at acknowledged_at acknowledged_by assigned_to reviewed_at reviewed_by resolution_notes \
-         version",
+         reopened_at version",
         "id",
     ),
-    ("alert_events", "entity entity_id reason at moment who text", "id"),
+    ("alert_events", "entity entity_id reason at moment who text step_id", "id"),
     ("stuck_rules", "name body source changed_at changed_by version", "name"),
     ("stuck_asks", "rule step_id asked_at heard_at fault", "rule"),
+    ("stuck_looks", "node_id ends_at rounds version", "id"),
     ("audit", "at who verb target why before after", "id"),
     ("api_keys", "id name hash role scope created_at created_by expires_at revoked_at last_used_at", "id"),
     (
