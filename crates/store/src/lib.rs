@@ -19,6 +19,8 @@ mod look;
 mod many;
 pub mod message_groups;
 mod migration;
+#[cfg(test)]
+mod page_reads;
 mod pages;
 pub mod pauses;
 pub mod pools;
@@ -46,7 +48,7 @@ pub use batch::{
     TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
-    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,
+    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, Listed, PollFilter,
     StepRow, Totals, WorkflowFilter,
 };
 pub use check::{Checkable, Checked, Finding, INVARIANTS};

@@ -14,6 +14,7 @@ use super::refill::Sources;
 use super::sessions::Sessions;
 use super::signs::{CommitOutcome, Signs};
 use super::stuck::Stuck;
+use super::minutes::Minutes;
 use super::ticks::Ticks;
 use super::timers::Timers;
 use super::workflows::Workflows;
@@ -109,6 +110,7 @@ pub struct Node {
     pub(super) sources: Sources,
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
+    pub(super) minutes: Minutes,
     pub(super) peers: Peers,
     pub(super) pools: Pools,
     pub(super) owed: Owed,
@@ -184,6 +186,7 @@ impl Node {
             sources: Sources::default(),
             book: ClaimBook::default(),
             ticks: Ticks::default(),
+            minutes: Minutes::default(),
             pools: Pools::default(),
             owed: Owed::default(),
             outbox: Outbox::default(),
