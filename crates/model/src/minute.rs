@@ -117,8 +117,12 @@ mod tests {
     /// Spans in milliseconds; the median and what one in twenty exceeds, in milliseconds.
     fn told(spans: &str) -> String {
         let mut spread = Spread::default();
-        spans.split_whitespace().for_each(|ms| spread.add(Duration::from_secs_f64(ms.parse::<f64>().unwrap() / 1e3)));
-        let ms = |share| spread.quantile(share).map_or("none".into(), |span| format!("{:.2}", span.as_secs_f64() * 1e3));
+        spans
+            .split_whitespace()
+            .for_each(|ms| spread.add(Duration::from_secs_f64(ms.parse::<f64>().unwrap() / 1e3)));
+        let ms = |share| {
+            spread.quantile(share).map_or("none".into(), |span| format!("{:.2}", span.as_secs_f64() * 1e3))
+        };
         format!("{} {}", ms(0.5), ms(0.95))
     }
 

@@ -54,7 +54,10 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(&parts) {
                 return web::sign_in_instead(&app, &refused);
             }
-            if matches!(refused, ApiError::Forbidden(_)) && wants_page(&parts) && is_for_people(parts.uri.path()) {
+            if matches!(refused, ApiError::Forbidden(_))
+                && wants_page(&parts)
+                && is_for_people(parts.uri.path())
+            {
                 return web::problem_instead(&app, refused.into_response()).await;
             }
             refused.into_response()
@@ -193,7 +196,9 @@ fn wants_page(request: &Parts) -> bool {
 
 /// Not what programs call, whoever looks at it.
 fn is_for_people(path: &str) -> bool {
-    !["/v1/", "/api/", "/metrics", "/trigger/", "/assets/", "/step-dispatcher/api"].iter().any(|start| path.starts_with(start))
+    !["/v1/", "/api/", "/metrics", "/trigger/", "/assets/", "/step-dispatcher/api"]
+        .iter()
+        .any(|start| path.starts_with(start))
 }
 
 fn host(request: &Parts) -> &str {

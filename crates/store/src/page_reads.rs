@@ -99,15 +99,21 @@ fn of_lists(browse: &Browse) -> Result<()> {
     browse.executions_reach(None)?;
     let (step, workflow, flow) = (StepId::of(1), WorkflowId::of(1), FlowId::of(1));
     browse.steps_down_to(&Filter { limit: 50, ..Filter::default() }, Some(step))?;
-    let stopped = Filter { states: vec![State::Stopped], action: Some("a".into()), limit: 50, ..Filter::default() };
+    let stopped =
+        Filter { states: vec![State::Stopped], action: Some("a".into()), limit: 50, ..Filter::default() };
     browse.steps_down_to(&stopped, Some(step))?;
     browse.steps(&Filter { block: Some(BlockId::of(1)), limit: 50, ..Filter::default() })?;
-    let over = WorkflowFilter { states: vec![WorkflowState::Cancelled], limit: 50, ..WorkflowFilter::default() };
+    let over =
+        WorkflowFilter { states: vec![WorkflowState::Cancelled], limit: 50, ..WorkflowFilter::default() };
     browse.workflows_down_to(&over, Some(workflow))?;
     browse.workflows_down_to(&WorkflowFilter { limit: 50, ..WorkflowFilter::default() }, Some(workflow))?;
     browse.workflows(&WorkflowFilter { states: vec![WorkflowState::Failed], ..over })?;
-    browse.flows_down_to(&FlowFilter { state: Some(FlowState::Cancelled), limit: 50, ..FlowFilter::default() }, flow)?;
-    let failed = ExecutionFilter { state: Some(ExecutionState::Failed), limit: 50, ..ExecutionFilter::default() };
+    browse.flows_down_to(
+        &FlowFilter { state: Some(FlowState::Cancelled), limit: 50, ..FlowFilter::default() },
+        flow,
+    )?;
+    let failed =
+        ExecutionFilter { state: Some(ExecutionState::Failed), limit: 50, ..ExecutionFilter::default() };
     browse.executions_since(&failed, Timestamp(1))?;
     Ok(())
 }

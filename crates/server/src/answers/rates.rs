@@ -55,10 +55,12 @@ mod tests {
 
     #[test]
     fn minutes_of_all_nodes_fall_into_their_points() {
-        let minute = |n: i64, completed| Minute { at: Timestamp(n * 60_000_000), completed, ..Minute::default() };
+        let minute =
+            |n: i64, completed| Minute { at: Timestamp(n * 60_000_000), completed, ..Minute::default() };
         let all = [minute(9, 99), minute(10, 1), minute(10, 2), minute(12, 4), minute(13, 8), minute(20, 99)];
         let points = gathered(&all, Timestamp(600_000_000), (2 * Minute::LONG, 3));
-        let told: Vec<(i64, u64)> = points.iter().map(|point| (point.at.0 / 60_000_000, point.completed)).collect();
+        let told: Vec<(i64, u64)> =
+            points.iter().map(|point| (point.at.0 / 60_000_000, point.completed)).collect();
         assert_eq!(told, [(10, 3), (12, 12), (14, 0)]);
     }
 }

@@ -56,11 +56,13 @@ pub struct Timeline {
 pub fn timeline(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Option<Timeline>> {
     let Some(workflow) = browse.workflow(id)? else { return Ok(None) };
     let (whole, _) = (*Known::default().definition(browse, &workflow.definition)?).clone().expanded();
-    let name = |def: u32| whole.steps.get(def as usize).map_or_else(|| def.to_string(), |step| step.key.clone());
+    let name =
+        |def: u32| whole.steps.get(def as usize).map_or_else(|| def.to_string(), |step| step.key.clone());
     let mut lanes: BTreeMap<u32, Lane> = BTreeMap::new();
     for (n, row) in browse.workflow_steps(id)?.iter().enumerate() {
         let Some(part) = row.step.in_workflow else { continue };
-        let lane = lanes.entry(part.def).or_insert_with(|| Lane { name: name(part.def), step: None, bars: vec![] });
+        let lane =
+            lanes.entry(part.def).or_insert_with(|| Lane { name: name(part.def), step: None, bars: vec![] });
         lane.step = Some(row.step.id.to_string());
         lane.bars.extend(run(row, part.run));
         if n < ASKED_MAX {
@@ -73,7 +75,7 @@ pub fn timeline(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
         }
     }
     // In the order in which they began, as the workflow went.
-    let mut lanes: Vec<Lane> = lanes.into_values().collect();
+    let mut lanes: Vec<Lane> = lanes.into_values().filter(|lane| !lane.bars.is_empty()).collect();
     lanes.sort_by_key(|lane| lane.bars.iter().map(|bar| bar.from).min());
     lanes.extend(browse.compensation_runs(id)?.iter().filter_map(undone));
     let left_out = lanes.len().saturating_sub(LANES_MAX);
@@ -95,7 +97,12 @@ fn run(row: &StepRow, run: u32) -> Vec<Bar> {
     let step = &row.step;
     let began = step.polled.as_ref().map(|polled| polled.started_at).or(step.started_at);
     let state = step.state.word().replace('_', " ");
-    let waited = Bar { span: Span::Waits, from: step.created_at, to: began.or(step.completed_at), words: "waited".into() };
+    let waited = Bar {
+        span: Span::Waits,
+        from: step.created_at,
+        to: began.or(step.completed_at),
+        words: "waited".into(),
+    };
     let waited = Some(waited).filter(|bar| bar.to.is_none_or(|to| to > bar.from));
     let ran = began.map(|from| Bar {
         span: Span::Run(step.state),
@@ -147,5 +154,9 @@ fn undone(run: &CompensationRun) -> Option<Lane> {
         to: run.finished_at,
         words: format!("undo by {} {}", run.action, convert::compensation_view(run).state),
     };
-    Some(Lane { name: format!("undo {}", run.step_key), step: run.step.map(|id| id.to_string()), bars: vec![bar] })
+    Some(Lane {
+        name: format!("undo {}", run.step_key),
+        step: run.step.map(|id| id.to_string()),
+        bars: vec![bar],
+    })
 }

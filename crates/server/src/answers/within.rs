@@ -25,7 +25,9 @@ pub fn workflows_within(browse: &Browse, filter: &WorkflowFilter) -> Result<wire
     let is_open = !filter.states.is_empty() && filter.states.iter().all(|state| !state.is_final());
     let oldest = match is_open {
         true => None,
-        false => browse.reach(Listed::Workflows, filter.after.map(|id| *id.bytes()))?.map(WorkflowId::from_bytes),
+        false => {
+            browse.reach(Listed::Workflows, filter.after.map(|id| *id.bytes()))?.map(WorkflowId::from_bytes)
+        }
     };
     let page = workflows::workflows_down_to(browse, filter, oldest)?;
     Ok(wire::WorkflowPage { next: page.next.or(oldest.map(|id| id.to_string())), ..page })

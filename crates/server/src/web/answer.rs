@@ -68,7 +68,9 @@ pub async fn send(
         ..TriggerOrder::of(awaited.id, &awaited.trigger, payload, &caller.signed(Some(BY.into()))?)
     };
     match api::send_trigger(&app, order).await {
-        Ok((status, view)) => Ok((status, plain(&app, "Answer", None, told(&awaited, &view.0))).into_response()),
+        Ok((status, view)) => {
+            Ok((status, plain(&app, "Answer", None, told(&awaited, &view.0))).into_response())
+        }
         Err(ApiError::Unfit(why) | ApiError::Gone(why)) => Ok(again(&why)),
         Err(refused) => Err(refused),
     }

@@ -14,6 +14,9 @@ use serde::Deserialize;
 use std::sync::Arc;
 use wire::AuditView;
 
+/// Characters of what something was before and after.
+const STATE_SHOWN: usize = 200;
+
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
@@ -28,7 +31,8 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
 
 fn render(rows: &[AuditView], limit: usize) -> Markup {
     // The list is read from its newest end, so a longer one is the same and more.
-    let more = (rows.len() == limit && limit < limits::PAGE_ROWS_MAX).then(|| (limit * 4).min(limits::PAGE_ROWS_MAX));
+    let more = (rows.len() == limit && limit < limits::PAGE_ROWS_MAX)
+        .then(|| (limit * 4).min(limits::PAGE_ROWS_MAX));
     html! {
         h1 { "Audit" }
         p.aside { "Whoever changed something by hand, from a page, the command line or the API." }
@@ -46,15 +50,25 @@ fn line(row: &AuditView) -> Markup {
             span.aside { (row.who) " · " (clock(&row.at)) }
             @if let Some(why) = &row.why { span.payload { "“" (why) "”" } }
             @if row.before.is_some() || row.after.is_some() {
-                span.payload.mono { (row.before.as_deref().unwrap_or("nothing")) " → " (row.after.as_deref().unwrap_or("nothing")) }
+                span.payload.mono { (short(row.before.as_deref())) " → " (short(row.after.as_deref())) }
             }
         }
     }
 }
 
+/// What it was, as far as one reads it in a list.
+fn short(text: Option<&str>) -> String {
+    let text = text.unwrap_or("nothing");
+    match text.char_indices().nth(STATE_SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.into(),
+    }
+}
+
 /// What it was done to, and a way there where it has a page.
 fn target(text: &str) -> Markup {
-    let page = |path: &str, rest: &str| rest.split(' ').next().map(|id| format!("{path}/{}", super::escaped(id)));
+    let page =
+        |path: &str, rest: &str| rest.split(' ').next().map(|id| format!("{path}/{}", super::escaped(id)));
     let path = match text.split_once(' ') {
         Some(("step", rest)) => page("/step-dispatcher/steps", rest),
         Some(("workflow", rest)) => page("/workflows", rest),
@@ -83,5 +97,7 @@ mod tests {
             assert!(target(text).into_string().contains(link), "{text}");
         }
         assert_eq!(target("pool <b>").into_string(), "pool &lt;b&gt;");
+        assert_eq!((short(None), short(Some("on"))), ("nothing".into(), "on".into()));
+        assert_eq!(short(Some(&"ü".repeat(300))).chars().count(), 201);
     }
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 /// Units of a picture: from left to right, and from top to bottom.
 const WIDE: f64 = 1_000.0;
 const HIGH: f64 = 100.0;
+/// How wide a point is that stands alone.
+const DOT: f64 = 8.0;
 
 /// A line: its name, its colour, and a value for each point; none where there is nothing to tell.
 struct Line {
@@ -66,7 +68,11 @@ fn few(value: f64) -> String {
 }
 
 fn figure(chart: &Chart, window: Window) -> Markup {
-    let most = chart.lines.iter().flat_map(|line| line.values.iter().flatten()).fold(0.0, |most: f64, value| most.max(*value));
+    let most = chart
+        .lines
+        .iter()
+        .flat_map(|line| line.values.iter().flatten())
+        .fold(0.0, |most: f64, value| most.max(*value));
     let ago = match window {
         Window::Hour => "1 h ago",
         Window::Day => "24 h ago",
@@ -114,9 +120,11 @@ fn path(values: &[Option<f64>], most: f64) -> String {
         let x = n as f64 * step;
         let y = HIGH - 2.0 - (HIGH - 4.0) * if most > 0.0 { value / most } else { 0.0 };
         let is_alone = !is_drawing && values.get(n + 1).copied().flatten().is_none();
+        // A dot at the right end is drawn to the left.
+        let x = if is_alone { x.min(WIDE - DOT) } else { x };
         path += &format!("{}{x:.1} {y:.1}", if is_drawing { "L" } else { "M" });
         if is_alone {
-            path += "h1";
+            path += &format!("h{DOT:.0}");
         }
         is_drawing = true;
     }
@@ -131,18 +139,27 @@ mod tests {
     #[test]
     fn a_line_has_gaps_where_there_is_nothing() {
         assert_eq!(path(&[Some(0.0), Some(1.0), Some(2.0)], 2.0), "M0.0 98.0L500.0 50.0L1000.0 2.0");
-        assert_eq!(path(&[Some(1.0), None, Some(1.0)], 1.0), "M0.0 2.0h1M1000.0 2.0h1");
+        assert_eq!(path(&[Some(1.0), None, Some(1.0)], 1.0), "M0.0 2.0h8M992.0 2.0h8");
         assert_eq!(path(&[None, None], 0.0), "");
-        assert_eq!(path(&[Some(0.0)], 0.0), "M0.0 98.0h1");
+        assert_eq!(path(&[Some(0.0)], 0.0), "M0.0 98.0h8");
     }
 
     #[test]
     fn a_chart_is_told_in_words() {
         let mut point = Minute { at: Timestamp(0), started: 120, completed: 60, ..Minute::default() };
         point.runs.add(Duration::from_millis(3));
-        let rates = Rates { window: Window::Hour, each: Minute::LONG, points: vec![Minute::default(), point] };
+        let rates =
+            Rates { window: Window::Hour, each: Minute::LONG, points: vec![Minute::default(), point] };
         let html = render(&rates).into_string();
-        assert!(html.contains("aria-label=\"Throughput: started 2.0 a second, at most 2.0 a second; completed 1.0 a second"), "{html}");
-        assert!(html.contains("half within 3.8 ms") && html.contains("nothing yet") && !html.contains("style="), "{html}");
+        assert!(
+            html.contains(
+                "aria-label=\"Throughput: started 2.0 a second, at most 2.0 a second; completed 1.0 a second"
+            ),
+            "{html}"
+        );
+        assert!(
+            html.contains("half within 3.8 ms") && html.contains("nothing yet") && !html.contains("style="),
+            "{html}"
+        );
     }
 }

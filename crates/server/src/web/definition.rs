@@ -46,7 +46,11 @@ pub async fn page(
     Path(named): Path<Named>,
     Params(compared): Params<Compared>,
 ) -> Result<Markup, ApiError> {
-    let name = [Some(named.workflow.clone()), named.version.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let name = [Some(named.workflow.clone()), named.version.clone()]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ");
     let found = app.read(move |browse| read(browse, &named, compared.against.as_deref())).await?;
     let page = found.ok_or(ApiError::Engine(EngineError::NoDefinition(name)))?;
     let picture = drawing::plain(page.definition.clone()).await?;
@@ -54,14 +58,18 @@ pub async fn page(
 }
 
 fn read(browse: &Browse, named: &Named, against: Option<&str>) -> Read<Option<Page>> {
-    let Some((about, definition)) = answers::definition(browse, &named.workflow, named.version.as_deref())? else {
+    let Some((about, definition)) = answers::definition(browse, &named.workflow, named.version.as_deref())?
+    else {
         return Ok(None);
     };
     let versions = answers::definitions(browse, Some(&named.workflow), None, VERSIONS_SHOWN)?.definitions;
     // Without another word, what is new in it.
     let before = versions.iter().skip_while(|one| one.version != about.version).nth(1);
     let other = against.or(before.map(|one| one.version.as_str()));
-    let other = other.map(|version| answers::definition(browse, &named.workflow, Some(version))).transpose()?.flatten();
+    let other = other
+        .map(|version| answers::definition(browse, &named.workflow, Some(version)))
+        .transpose()?
+        .flatten();
     let compared = other.map(|(about, old)| {
         (about.version, definition::diff(&old, &definition).iter().map(ToString::to_string).collect())
     });

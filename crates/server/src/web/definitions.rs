@@ -24,7 +24,8 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
     let limit = page_size(wanted.limit)?;
     let strange = |text: &str| format!("after: `{text}` is no place in this list; follow its links");
     let after = wanted.after.as_deref();
-    let after = after.map(|text| answers::definition_cursor(text).ok_or_else(|| ApiError::BadRequest(strange(text))));
+    let after =
+        after.map(|text| answers::definition_cursor(text).ok_or_else(|| ApiError::BadRequest(strange(text))));
     let after = after.transpose()?;
     let page = app.read(move |browse| answers::definitions(browse, None, after.as_ref(), limit)).await?;
     Ok(plain(&app, "Definitions", None, render(&page)))

@@ -62,8 +62,11 @@ impl Wanted {
     /// The same list with another state, or further down.
     fn address(&self, state: &str, after: &str) -> String {
         let pairs = [("namespace", self.namespace.as_str()), ("state", state), ("after", after)];
-        let said: Vec<(&str, String)> =
-            pairs.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.into())).collect();
+        let said: Vec<(&str, String)> = pairs
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| (name, value.into()))
+            .collect();
         query("/executions", &said)
     }
 }

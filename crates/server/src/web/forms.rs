@@ -66,7 +66,10 @@ mod tests {
             takes: Takes::Why,
         };
         let html = button(&one).into_string();
-        assert!(html.contains("data-body=\"{&quot;dispatch_group&quot;:&quot;\\&quot;&gt;&lt;b&gt;&quot;}\""), "{html}");
+        assert!(
+            html.contains("data-body=\"{&quot;dispatch_group&quot;:&quot;\\&quot;&gt;&lt;b&gt;&quot;}\""),
+            "{html}"
+        );
         assert!(html.contains("data-why") && !html.contains("<i>"), "{html}");
     }
 }

@@ -74,7 +74,9 @@ fn class(span: Span) -> &'static str {
     match span {
         Span::Waits => "waits",
         Span::Run(State::Completed) => "done",
-        Span::Run(State::Failed | State::Stopped | State::TimedOut) | Span::Attempt | Span::NotUndone => "failed",
+        Span::Run(State::Failed | State::Stopped | State::TimedOut) | Span::Attempt | Span::NotUndone => {
+            "failed"
+        }
         Span::Run(state) if state.is_terminal() => "over",
         Span::Run(_) => "runs",
         Span::Poll => "poll",
@@ -145,7 +147,13 @@ mod tests {
     fn a_lane_is_told_in_words_and_never_as_markup() {
         let bars = vec![bar(Span::Waits, 0, Some(2_000_000)), bar(Span::Run(State::Failed), 2_000_000, None)];
         let html = render(&timeline(bars)).into_string();
-        assert!(html.contains("aria-label=\"&lt;i&gt;: &lt;b&gt; 2.00 s, &lt;b&gt; 8.00 s so far\""), "{html}");
-        assert!(html.contains("class=\"failed\"") && html.contains("steps/7") && !html.contains("style="), "{html}");
+        assert!(
+            html.contains("aria-label=\"&lt;i&gt;: &lt;b&gt; 2.00 s, &lt;b&gt; 8.00 s so far\""),
+            "{html}"
+        );
+        assert!(
+            html.contains("class=\"failed\"") && html.contains("steps/7") && !html.contains("style="),
+            "{html}"
+        );
     }
 }

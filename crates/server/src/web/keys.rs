@@ -83,7 +83,7 @@ fn row(key: &KeyView) -> Markup {
             td { (key.role) }
             td { span.state.(tone) { (key.state) } @if let Some(at) = &key.expires_at { span.aside { " until " (clock(at)) } } }
             td { (if key.scope.is_empty() { "all".to_string() } else { key.scope.join(", ") }) }
-            td.when { (clock(&key.created_at)) " by " (key.created_by) }
+            td { span.when { (clock(&key.created_at)) } " by " (key.created_by) }
             td.when { (key.last_used_at.as_deref().map_or_else(|| "never".to_string(), clock)) }
             td { @if key.revoked_at.is_none() { (revoke(key)) } }
         }
@@ -95,7 +95,10 @@ fn revoke(key: &KeyView) -> Markup {
         text: "Revoke",
         post: &format!("/v1/keys/{}/revoke", key.id),
         body: serde_json::json!({}),
-        asks: &format!("Revoke the key of {}? Whoever uses it is refused within a second, for good.", key.name),
+        asks: &format!(
+            "Revoke the key of {}? Whoever uses it is refused within a second, for good.",
+            key.name
+        ),
         takes: Takes::Nothing,
     })
 }
@@ -118,7 +121,8 @@ mod tests {
             revoked_at: revoked.map(Into::into),
             last_used_at: None,
         };
-        let html = table(&[key("live", None), key("revoked", Some("2027-01-15T08:00:00.000000Z"))]).into_string();
+        let html =
+            table(&[key("live", None), key("revoked", Some("2027-01-15T08:00:00.000000Z"))]).into_string();
         assert_eq!(html.matches("data-post").count(), 1, "{html}");
         assert!(html.contains("/v1/keys/7/revoke") && !html.contains("<b>"), "{html}");
     }

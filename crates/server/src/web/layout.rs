@@ -16,8 +16,7 @@ pub struct Frame<'a> {
 
 /// A page with nothing of its own in the bar.
 pub fn plain(app: &App, title: &str, script: Option<&str>, body: Markup) -> Markup {
-    let frame =
-        Frame { title, version: app.site.version, host: &app.site.host, script, controls: html! {} };
+    let frame = Frame { title, version: app.site.version, host: &app.site.host, script, controls: html! {} };
     page(frame, body)
 }
 

@@ -81,10 +81,7 @@ pub fn routes() -> Routes {
 fn around() -> Routes {
     Routes::default()
         .at("/waiting", [get(View, waiting::page)])
-        .at(
-            "/waiting/{workflow_id}/{trigger_key}",
-            [get(Operate, answer::page), form(Operate, answer::send)],
-        )
+        .at("/waiting/{workflow_id}/{trigger_key}", [get(Operate, answer::page), form(Operate, answer::send)])
         .at("/pools", [get(View, pools::page)])
         .at("/executions", [get(View, executions::page)])
         .at("/executions/{namespace}/{key}", [get(View, execution::page)])

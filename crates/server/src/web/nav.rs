@@ -59,7 +59,7 @@ pub fn list() -> Markup {
 
 /// What the keys do, told when somebody presses `?`.
 pub fn keys() -> Markup {
-    let others = [("?", "This sheet"), ("/", "To the first field of the page"), ("Esc", "Close this sheet")];
+    let others = [("?", "This sheet"), ("/", "To the field at the top"), ("Esc", "Close this sheet")];
     html! {
         dialog #keys aria-labelledby="keys-title" {
             h2 #keys-title { "Keys" }

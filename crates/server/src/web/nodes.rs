@@ -108,7 +108,8 @@ fn sessions(rows: &[SessionView]) -> Markup {
 
 fn chip(word: &str, group: Option<&str>, chosen: Option<&str>) -> Markup {
     let is_chosen = group == chosen;
-    let said: Vec<(&str, String)> = group.map(|group| ("dispatch_group", group.to_string())).into_iter().collect();
+    let said: Vec<(&str, String)> =
+        group.map(|group| ("dispatch_group", group.to_string())).into_iter().collect();
     html! {
         a.chip.(if is_chosen { "chosen" } else { "open" }) href=(query("/nodes", &said)) aria-current=[is_chosen.then_some("true")] { (word) }
     }
@@ -135,8 +136,11 @@ fn table(ticks: &[TickView]) -> Markup {
 }
 
 fn phases(tick: &TickView) -> String {
-    let told: Vec<String> =
-        tick.phases.iter().map(|phase| format!("{} {}", phase.phase.replace('_', " "), number(phase.rows as i64))).collect();
+    let told: Vec<String> = tick
+        .phases
+        .iter()
+        .map(|phase| format!("{} {}", phase.phase.replace('_', " "), number(phase.rows as i64)))
+        .collect();
     told.join(", ")
 }
 

@@ -119,14 +119,18 @@ mod tests {
 
     #[test]
     fn a_pool_says_when_the_next_may_start() {
-        let told = [(None, 9), (Some(0), 0), (Some(2), 1), (Some(2), 2)].map(|(most, used)| may_start(&pool(most, used)));
+        let told = [(None, 9), (Some(0), 0), (Some(2), 1), (Some(2), 2)]
+            .map(|(most, used)| may_start(&pool(most, used)));
         assert_eq!(told, ["now", "never: nothing may run", "now", "when one ends"]);
     }
 
     #[test]
     fn only_who_may_is_offered_to_change_one() {
         let html = render(&[pool(Some(3), 1)], false).into_string();
-        assert!(html.contains("1 of 3") && html.contains("&lt;b&gt;") && !html.contains("data-post"), "{html}");
+        assert!(
+            html.contains("1 of 3") && html.contains("&lt;b&gt;") && !html.contains("data-post"),
+            "{html}"
+        );
         let html = render(&[pool(Some(3), 1)], true).into_string();
         assert!(html.contains("data-post=\"/v1/pools/%3Cb%3E/remove\""), "{html}");
     }

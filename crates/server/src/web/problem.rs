@@ -25,7 +25,9 @@ pub async fn instead(app: &App, response: Response) -> Response {
     let mut page = (status, plain(app, title(status), None, render(status, &detail))).into_response();
     // What else was said stays, such as when to come again.
     for (name, value) in parts.headers {
-        if let Some(name) = name.filter(|name| *name != header::CONTENT_TYPE && *name != header::CONTENT_LENGTH) {
+        if let Some(name) =
+            name.filter(|name| *name != header::CONTENT_TYPE && *name != header::CONTENT_LENGTH)
+        {
             page.headers_mut().insert(name, value);
         }
     }
@@ -58,7 +60,10 @@ mod tests {
     #[test]
     fn what_was_wrong_is_told_and_never_markup() {
         let html = render(StatusCode::FORBIDDEN, "<b>").into_string();
-        assert!(html.contains("Not allowed") && html.contains("&lt;b&gt;") && html.contains("/sign-in"), "{html}");
+        assert!(
+            html.contains("Not allowed") && html.contains("&lt;b&gt;") && html.contains("/sign-in"),
+            "{html}"
+        );
         assert!(!render(StatusCode::NOT_FOUND, "").into_string().contains("notice"));
     }
 }

@@ -129,7 +129,8 @@ fn remedies(page: &Page) -> Markup {
         true => ("Stop remedies", "Apply no remedy by itself any more? Alerts are still made and told."),
         false => ("Apply remedies", "Let rules apply their remedies by themselves again?"),
     };
-    let of = Button { text, post: "/v1/stuck/auto", body: json!({ "auto": !auto }), asks, takes: Takes::Nothing };
+    let of =
+        Button { text, post: "/v1/stuck/auto", body: json!({ "auto": !auto }), asks, takes: Takes::Nothing };
     html! {
         p.spread {
             @if auto { "Rules that say so apply their remedy by themselves." } @else { "No remedy is applied by itself: that is switched off." }
@@ -195,7 +196,10 @@ mod tests {
         };
         assert_eq!(told(&breaker), "2027-01-15 08:00:00 UTC, anna: <b>");
         let html = switch(&breaker).into_string();
-        assert!(html.contains("&quot;off&quot;:false") && html.contains("Dispatch steps in alpha again?"), "{html}");
+        assert!(
+            html.contains("&quot;off&quot;:false") && html.contains("Dispatch steps in alpha again?"),
+            "{html}"
+        );
         let html = switch(&BreakerView { off: false, dispatch_group: None, ..breaker }).into_string();
         assert!(html.contains("{&quot;off&quot;:true}") && html.contains("everywhere"), "{html}");
     }

@@ -67,13 +67,13 @@ mod tests {
         "created_at": "2027-01-15T08:00:00.000000Z", "dispatched_at": null, "started_at": null, "completed_at": null,
         "duration_ms": null, "version": 1, "workflow_id": WORKFLOW, "why": [], "attempts": [], "history": [], "log": [],
         "children": CHILDREN}"#;
-    const CHILDREN: &str =
-        r#"{"block_id": "2", "success": "all", "current_index": 1, "last_index": 1, "steps": {"live": 2}, "resolvers": {}}"#;
+    const CHILDREN: &str = r#"{"block_id": "2", "success": "all", "current_index": 1, "last_index": 1, "steps": {"live": 2}, "resolvers": {}}"#;
 
     /// What is offered for a step that is `running with children`, `failed in workflow` or the like.
     fn offered(told: &str) -> Vec<&'static str> {
         let state = told.split(' ').next().unwrap_or_default();
-        let (block, children) = if told.contains("children") { ("\"2\"", CHILDREN) } else { ("null", "null") };
+        let (block, children) =
+            if told.contains("children") { ("\"2\"", CHILDREN) } else { ("null", "null") };
         let workflow = if told.contains("workflow") { "\"7\"" } else { "null" };
         let text = STEP.replace("STATE", state).replace("BLOCK", block).replace("WORKFLOW", workflow);
         let shown: StepShow = serde_json::from_str(&text.replace("CHILDREN", children)).unwrap();

@@ -36,7 +36,12 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
 /// What a form leaves empty is not asked for.
 fn given(wanted: Wanted) -> Wanted {
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-    Wanted { action: some(wanted.action), step_key: some(wanted.step_key), state: some(wanted.state), ..wanted }
+    Wanted {
+        action: some(wanted.action),
+        step_key: some(wanted.step_key),
+        state: some(wanted.state),
+        ..wanted
+    }
 }
 
 fn search(chosen: &Wanted) -> Markup {

@@ -32,8 +32,11 @@ pub async fn page(
     caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Result<Markup, ApiError> {
-    let strange = |text: &str| ApiError::BadRequest(format!("after: `{text}` is no place in this list; follow its links"));
-    let after = wanted.after.as_deref().map(|text| answers::read_poll_cursor(text).ok_or_else(|| strange(text)));
+    let strange = |text: &str| {
+        ApiError::BadRequest(format!("after: `{text}` is no place in this list; follow its links"))
+    };
+    let after =
+        wanted.after.as_deref().map(|text| answers::read_poll_cursor(text).ok_or_else(|| strange(text)));
     let filter = PollFilter { due_at: None, after: after.transpose()?, limit: page_size(wanted.limit)? };
     let now = app.now();
     let read = move |browse: &store::Browse| {
@@ -140,7 +143,8 @@ mod tests {
         };
         let now = Timestamp(1_800_000_060_000_000);
         let polls = PollPage { polls: vec![], next: None };
-        let html = render(std::slice::from_ref(&pause), &polls, &Looking { now, may_operate: true }).into_string();
+        let html =
+            render(std::slice::from_ref(&pause), &polls, &Looking { now, may_operate: true }).into_string();
         assert!(html.contains("href=\"/waiting/7/ok%2F7\"") && html.contains("for 60 s"), "{html}");
         assert!(!html.contains("<b><b>") && html.contains("&lt;b&gt;"), "{html}");
         let html = render(&[pause], &polls, &Looking { now, may_operate: false }).into_string();

@@ -22,7 +22,11 @@ pub fn linked(sentence: &str) -> Markup {
 
 /// Where the first id stands, and where its page is.
 fn next(text: &str) -> Option<(usize, &'static str)> {
-    let kinds = [("step ", "/step-dispatcher/steps/"), ("workflow ", "/workflows/"), ("parent ", "/step-dispatcher/steps/")];
+    let kinds = [
+        ("step ", "/step-dispatcher/steps/"),
+        ("workflow ", "/workflows/"),
+        ("parent ", "/step-dispatcher/steps/"),
+    ];
     let found = kinds.iter().flat_map(|(word, path)| {
         let starts = text.match_indices(word).map(|(at, _)| at + word.len());
         starts.filter(|at| is_id(&text[*at..])).map(|at| (at, *path)).take(1)
@@ -47,7 +51,12 @@ mod tests {
     fn what_a_sentence_names_is_a_step_away() {
         let (a, b) = ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002");
         let html = linked(&format!("behind step {a} of <b> in workflow {b}.")).into_string();
-        assert!(html.starts_with(&format!("behind step <a class=\"mono\" href=\"/step-dispatcher/steps/{a}\">{a}</a> of &lt;b&gt;")), "{html}");
+        assert!(
+            html.starts_with(&format!(
+                "behind step <a class=\"mono\" href=\"/step-dispatcher/steps/{a}\">{a}</a> of &lt;b&gt;"
+            )),
+            "{html}"
+        );
         assert!(html.contains(&format!("href=\"/workflows/{b}\">{b}</a>.")), "{html}");
         assert_eq!(linked("the next step is step 7").into_string(), "the next step is step 7");
     }

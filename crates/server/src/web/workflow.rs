@@ -133,7 +133,8 @@ fn facts(shown: &WorkflowShow) -> Markup {
 
 /// What it waits for, since when, and until when.
 fn pauses(page: &Page) -> Markup {
-    let waiting: Vec<&PauseView> = page.shown.pauses.iter().filter(|pause| pause.state == "waiting").collect();
+    let waiting: Vec<&PauseView> =
+        page.shown.pauses.iter().filter(|pause| pause.state == "waiting").collect();
     html! {
         @if !waiting.is_empty() {
             h2 { "Waits for" }

@@ -115,7 +115,8 @@ fn offered(verb: &WorkflowVerb, workflow: &WorkflowView) -> Markup {
 /// The steps that have ended, from which a workflow that failed or is held can go on anew.
 fn points(shown: &WorkflowShow) -> Vec<&WorkflowStepView> {
     let state = shown.workflow.state.parse::<WorkflowState>();
-    let can = matches!(state, Ok(WorkflowState::Failed | WorkflowState::Paused)) && shown.workflow.resolved_at.is_none();
+    let can = matches!(state, Ok(WorkflowState::Failed | WorkflowState::Paused))
+        && shown.workflow.resolved_at.is_none();
     let ended = |step: &&WorkflowStepView| step.state.parse::<State>().is_ok_and(State::is_terminal);
     shown.steps.iter().filter(|_| can).filter(ended).take(STEPS_OFFERED).collect()
 }

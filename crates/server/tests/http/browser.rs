@@ -85,17 +85,22 @@ impl Browser {
     pub fn until(&mut self, condition: &str) {
         let wait = format!(
             "new Promise((done, fail) => {{ let left = 600; const look = () => {{
-               let holds = false; try {{ holds = {condition}; }} catch {{}}
+               let holds = false; try {{ holds = document.readyState === 'complete' && ({condition}); }} catch {{}}
                if (holds) done(true); else if (left-- === 0) fail(new Error(document.body.innerHTML)); else setTimeout(look, 50); }}; look(); }})"
         );
         let asked = json!({"expression": wait, "awaitPromise": true, "returnByValue": true});
         loop {
             let answer = self.ask_for("Runtime.evaluate", &asked);
             // A page that is read anew meanwhile takes the question with it.
-            if answer["error"]["message"].as_str().is_some_and(|told| told.contains("context")) || answer["error"]["code"] == -32_000 {
+            if answer["error"]["message"].as_str().is_some_and(|told| told.contains("context"))
+                || answer["error"]["code"] == -32_000
+            {
                 continue;
             }
-            assert!(answer["error"].is_null() && answer["result"]["exceptionDetails"].is_null(), "{condition}: {answer:#}");
+            assert!(
+                answer["error"].is_null() && answer["result"]["exceptionDetails"].is_null(),
+                "{condition}: {answer:#}"
+            );
             return;
         }
     }
@@ -141,8 +146,12 @@ impl Browser {
         let said = &told["params"];
         match told["method"].as_str() {
             Some("Runtime.exceptionThrown") => self.complaints.push(said["exceptionDetails"].to_string()),
-            Some("Runtime.consoleAPICalled") if said["type"] == "error" => self.complaints.push(said["args"].to_string()),
-            Some("Log.entryAdded") if said["entry"]["level"] == "error" => self.complaints.push(said["entry"].to_string()),
+            Some("Runtime.consoleAPICalled") if said["type"] == "error" => {
+                self.complaints.push(said["args"].to_string())
+            }
+            Some("Log.entryAdded") if said["entry"]["level"] == "error" => {
+                self.complaints.push(said["entry"].to_string())
+            }
             // Whatever was planted speaks by a dialogue.
             Some("Page.javascriptDialogOpening") => panic!("something planted runs: {told}"),
             _ => {}
@@ -163,8 +172,19 @@ fn spawn(dir: &Path, pipes: &[PathBuf; 2]) -> Child {
     Command::new("sh")
         .args(["-c", "exec \"$0\" \"$@\" 3<\"$TO\" 4>\"$FROM\""])
         .arg(chromium())
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
-        .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-pipe"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+        ])
+        .args([
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+            "--remote-debugging-pipe",
+        ])
         .arg(format!("--user-data-dir={}", dir.join("profile").display()))
         .env("TO", &pipes[0])
         .env("FROM", &pipes[1])

@@ -8,7 +8,12 @@ use serde_json::Value;
 
 async fn audit(place: &Place) -> Vec<String> {
     let rows = place.get("/v1/audit").await.ok();
-    rows["audit"].as_array().unwrap().iter().map(|row| format!("{} {}", row["who"].as_str().unwrap(), row["verb"].as_str().unwrap())).collect()
+    rows["audit"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| format!("{} {}", row["who"].as_str().unwrap(), row["verb"].as_str().unwrap()))
+        .collect()
 }
 
 fn fill(browser: &mut Browser, fields: &[(&str, &str)]) {
@@ -31,7 +36,10 @@ async fn a_key_is_made_shown_once_and_revoked() {
     let url = serve(place.router.clone()).await;
     let mut browser = Browser::start();
     browser.open(&format!("{url}/keys"));
-    fill(&mut browser, &[("name", "the <b>on call</b>"), ("role", "operator"), ("scope", "slow, mail"), ("days", "7")]);
+    fill(
+        &mut browser,
+        &[("name", "the <b>on call</b>"), ("role", "operator"), ("scope", "slow, mail"), ("days", "7")],
+    );
     browser.eval("document.querySelector('form.fields button').click()");
     browser.until("document.getElementById('made-text').textContent.startsWith('sf_')");
     let key = browser.eval("document.getElementById('made-text').textContent");
@@ -80,13 +88,18 @@ async fn a_dispatch_group_and_remedies_are_switched() {
     let mut browser = Browser::start();
     browser.open(&format!("{url}/settings"));
     press(&mut browser, r#"button[data-body*='"beta"']"#, "deploy <of> today");
-    browser.until("[...document.querySelectorAll('td')].some((cell) => cell.textContent.includes('deploy <of> today'))");
+    browser.until(
+        "[...document.querySelectorAll('td')].some((cell) => cell.textContent.includes('deploy <of> today'))",
+    );
     let groups = place.get("/v1/breaker").await.ok()["groups"].clone();
     let beta = groups.as_array().unwrap().iter().find(|group| group["dispatch_group"] == "beta").unwrap();
     assert_eq!((&beta["off"], &beta["by"]), (&true.into(), &"dashboard".into()));
     let before = place.get("/v1/stuck/rules").await.ok()["auto"].clone();
     press(&mut browser, "button[data-post='/v1/stuck/auto']", "");
-    browser.until(&format!("document.body.textContent.includes('{}')", if before == true { "is switched off" } else { "by themselves." }));
+    browser.until(&format!(
+        "document.body.textContent.includes('{}')",
+        if before == true { "No remedy is applied" } else { "Rules that say so" }
+    ));
     assert_ne!(place.get("/v1/stuck/rules").await.ok()["auto"], before);
     assert_eq!(browser.complaints(), [""; 0]);
     place.close().await;
@@ -115,7 +128,9 @@ fn try_out(browser: &mut Browser, verb: &str) -> String {
     browser.eval("document.getElementById('why').value = 'seen to'");
     browser.eval(&format!("document.querySelector('[data-verb={verb}]').click()"));
     browser.until("!document.getElementById('sure').hidden");
-    let told: Value = browser.eval("document.getElementById('would').textContent + ' ' + document.getElementById('effects').textContent");
+    let told: Value = browser.eval(
+        "document.getElementById('would').textContent + ' ' + document.getElementById('effects').textContent",
+    );
     told.as_str().unwrap().to_string()
 }
 
@@ -146,16 +161,24 @@ async fn a_failed_workflow_is_done_again_from_a_step() {
     let url = serve(place.router.clone()).await;
     let mut browser = Browser::start();
     browser.open(&format!("{url}/workflows/{failed_workflow}"));
-    let lanes = browser.eval("[...document.querySelectorAll('.gantt .lane')].map((lane) => lane.textContent)");
+    let lanes =
+        browser.eval("[...document.querySelectorAll('.gantt .lane')].map((lane) => lane.textContent)");
     assert_eq!(lanes, serde_json::json!(["check", "charge"]), "what has begun has a lane");
     assert_eq!(browser.eval("document.querySelectorAll('.gantt rect.failed').length > 0"), true);
     browser.eval("document.getElementById('from-step').value = 'check'");
     let told = try_out(&mut browser, "retry_from_step");
     assert!(told.starts_with("It is failed and would be running"), "{told}");
-    assert_eq!(place.get(&format!("/v1/workflows/{failed_workflow}")).await.ok()["state"], "failed", "it was only tried");
+    assert_eq!(
+        place.get(&format!("/v1/workflows/{failed_workflow}")).await.ok()["state"],
+        "failed",
+        "it was only tried"
+    );
     browser.eval("document.getElementById('do').click()");
     browser.until("document.querySelector('h1 .state').textContent === 'running'");
     let shown = place.get(&format!("/v1/workflows/{failed_workflow}")).await.ok();
-    assert_eq!((&shown["steps"][0]["run"], &shown["resolutions"][0]["decision"]), (&2.into(), &"retry_from_step".into()));
+    assert_eq!(
+        (&shown["steps"][0]["run"], &shown["resolutions"][0]["decision"]),
+        (&2.into(), &"retry_from_step".into())
+    );
     place.close().await;
 }

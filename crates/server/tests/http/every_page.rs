@@ -26,7 +26,8 @@ fn is_expected(path: &str, complaint: &str) -> bool {
 /// Where pictures are put, if somebody wants to look at them.
 fn picture(path: &str, width: u32, theme: &str) -> Option<PathBuf> {
     let dir = PathBuf::from(std::env::var_os("STEPFAST_PICTURES")?);
-    let name: String = path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(60).collect();
+    let name: String =
+        path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(60).collect();
     Some(dir.join(format!("{width}-{theme}{name}.png")))
 }
 
@@ -79,7 +80,9 @@ async fn a_key_leads_anywhere_and_a_sheet_tells_which() {
     let mut browser = Browser::start();
     browser.look(1_440, "light");
     browser.open(&format!("{url}/step-dispatcher"));
-    let press = |key: &str| format!("document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}}))");
+    let press = |key: &str| {
+        format!("document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}}))")
+    };
     assert_eq!(browser.eval("document.querySelector('.side [aria-current]').textContent"), "Overview");
     browser.eval(&press("?"));
     assert_eq!(browser.eval("document.getElementById('keys').open"), true);
@@ -92,7 +95,9 @@ async fn a_key_leads_anywhere_and_a_sheet_tells_which() {
     browser.until("location.pathname === '/workflows' && document.querySelector('.side [aria-current]').textContent === 'Workflows'");
     browser.eval(&press("/"));
     assert_eq!(browser.eval("document.activeElement.id"), "workflow");
-    let in_field = press("g").replace("document.body", "document.activeElement") + ";" + &press("s").replace("document.body", "document.activeElement");
+    let in_field = press("g").replace("document.body", "document.activeElement")
+        + ";"
+        + &press("s").replace("document.body", "document.activeElement");
     browser.eval(&in_field);
     assert_eq!(browser.eval("location.pathname"), "/workflows", "whoever writes is left alone");
     browser.open(&format!("{url}/step-dispatcher/steps"));

@@ -28,6 +28,7 @@ mod place;
 mod polls;
 mod pools;
 mod progress;
+mod reach;
 mod retention;
 mod serve;
 mod show;

@@ -25,7 +25,7 @@ workflow: approval
 version: 1.0.0
 description: "DESCRIPTION"
 steps:
-  - { key: part, branch: { choose: "'a'", branches: { a: [ask], b: [other] } } }
+  - { key: part, branch: { choose: "has(input.other) ? 'b' : 'a'", branches: { a: [ask], b: [other] }, converge: last } }
   - key: ask
     action: echo
     status_message: "DESCRIPTION"
@@ -97,11 +97,13 @@ pub async fn everything() -> Showcase {
 /// Running, failed, a tree, one that waits in a line, and one that nobody takes.
 async fn steps(place: &Place) -> Vec<String> {
     let p = PLANTED;
+    self::made(place, "/v1/pools", json!({"name": p, "concurrency": 2, "rate": "5/s", "by": p})).await;
     let made = json!([
         {"action": p, "label": p, "step_key": p, "relatable_type": p, "relatable_id": p},
         {"action": "fail", "label": p, "arguments": {"message": p}},
         {"action": "noop", "label": p, "children": [{"action": "endless", "label": p}, {"action": "noop", "index": 2}]},
         {"action": "ghost", "message_group": p, "mode": "block_on_error", "pool": p, "arguments": {"p": p}},
+        {"action": "ghost", "label": p},
     ]);
     let made = place.create(&made.to_string()).await;
     place.until_state(&made[0], "running").await;
@@ -114,7 +116,10 @@ async fn steps(place: &Place) -> Vec<String> {
 async fn workflows(place: &Place) -> (String, String) {
     let planted = json!(PLANTED).to_string();
     let text = |yaml: &str| yaml.replace("\"DESCRIPTION\"", &planted);
-    for yaml in [text(ORDER).replace("VERSION", "1.0.0"), text(ORDER).replace("VERSION", "1.1.0") + "  - { key: mail, action: noop }\n"] {
+    for yaml in [
+        text(ORDER).replace("VERSION", "1.0.0"),
+        text(ORDER).replace("VERSION", "1.1.0") + "  - { key: mail, action: noop }\n",
+    ] {
         place.define(yaml).await.ok();
     }
     place.define(text(ASK)).await.ok();
@@ -129,17 +134,27 @@ async fn workflows(place: &Place) -> (String, String) {
     (failed, paused)
 }
 
-/// Pools, executions, keys, channels, subscriptions and a flow.
+/// Executions, keys, channels, subscriptions and a flow.
 async fn around(place: &Place) -> String {
     let p = PLANTED;
-    made(place, "/v1/pools", json!({"name": p, "concurrency": 2, "rate": "5/s", "by": p})).await;
     let begun = made(place, "/v1/executions/begin", json!({"namespace": p, "key": p, "input": p})).await;
     let failed = json!({"namespace": p, "key": p, "owner": begun["owner"], "error": p});
     assert_eq!(place.post("/v1/executions/fail", failed.to_string()).await.status, 204);
     made(place, "/v1/keys", json!({"name": p, "role": "viewer", "by": p})).await;
-    made(place, "/v1/channels", json!({"name": "ops", "kind": "webhook", "url": "https://example.com/hook", "labels": {"team": p}})).await;
-    made(place, "/v1/subscriptions", json!({"name": p, "url": "https://example.com/hook", "labels": {"team": p}})).await;
-    let flow = json!({"type": p, "entity_type": p, "entity_id": p, "user": p, "steps": ["debited", "credited"]});
+    made(
+        place,
+        "/v1/channels",
+        json!({"name": "ops", "kind": "webhook", "url": "https://example.com/hook", "labels": {"team": p}}),
+    )
+    .await;
+    made(
+        place,
+        "/v1/subscriptions",
+        json!({"name": p, "url": "https://example.com/hook", "types": ["*"], "labels": {"team": p}}),
+    )
+    .await;
+    let flow =
+        json!({"type": p, "entity_type": p, "entity_id": p, "user": p, "steps": ["debited", "credited"]});
     let flow = made(place, "/v1/flows", flow).await["flow"]["id"].as_str().unwrap().to_string();
     made(place, &format!("/v1/flows/{flow}/steps/debited/complete"), json!({"message": p})).await;
     flow
@@ -147,7 +162,9 @@ async fn around(place: &Place) -> String {
 
 async fn alert(place: &Place) -> u64 {
     let rule = json!({"older_than": "0s", "severity": "critical", "by": PLANTED}).to_string();
-    let request = Request::put("/v1/stuck/rules/step-waiting").header("host", "localhost").header("content-type", "application/json");
+    let request = Request::put("/v1/stuck/rules/step-waiting")
+        .header("host", "localhost")
+        .header("content-type", "application/json");
     place.send(request.body(Body::from(rule)).unwrap()).await.ok();
     made(place, "/v1/stuck/detect", json!({})).await;
     let alert = place.get("/v1/alerts").await.ok()["alerts"][0]["id"].as_u64().unwrap();

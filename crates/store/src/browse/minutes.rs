@@ -32,5 +32,9 @@ fn read(row: &Row) -> Result<Minute> {
 
 fn spread(row: &Row, at: usize, column: &'static str) -> Result<Spread> {
     let text = row.text(at)?;
-    serde_json::from_str(text).map_err(|_| StoreError::Corrupt { table: "minutes", column, value: text.into() })
+    serde_json::from_str(text).map_err(|_| StoreError::Corrupt {
+        table: "minutes",
+        column,
+        value: text.into(),
+    })
 }

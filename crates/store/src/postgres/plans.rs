@@ -1,9 +1,9 @@
 //! What a turn reads is found by an index on PostgreSQL too.
 
 use super::{Patience, PostgresStore, Scratch};
-use crate::{page_reads, turn_reads};
 use crate::sql::{Param, Sql};
 use crate::{SimClock, Store};
+use crate::{page_reads, turn_reads};
 use std::sync::Arc;
 use std::time::Duration;
 
