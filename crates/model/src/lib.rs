@@ -13,6 +13,7 @@ mod id;
 mod key;
 pub mod limits;
 mod message_group;
+mod minute;
 mod new_step;
 mod notice;
 mod pause;
@@ -53,6 +54,7 @@ pub use key::{Key, NewKey, Right, Role};
 pub use message_group::{
     DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,
 };
+pub use minute::{Minute, Spread};
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use notice::{Audience, Notice, Severity};
 pub use pause::{Pause, PauseState, PausedBy, TokenHash, TriggerAnswer, TriggerPayload, Verdict};

@@ -250,6 +250,12 @@ pub const REMIND_EVERY_MIN: Duration = Duration::from_secs(60);
 /// Remedies that are tried before a person is asked, and what a rule may say.
 pub const REMEDY_ATTEMPTS_DEFAULT: u32 = 3;
 pub const REMEDY_ATTEMPTS_MAX: u32 = 20;
+/// Rows of a list over history that are looked through for one page of what somebody asked for.
+pub const LOOKED_THROUGH_MAX: usize = 20_000;
+/// How long the minutes of a node are kept, for charts.
+pub const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Minutes that are read for a chart, of all nodes.
+pub const MINUTES_READ_MAX: usize = 20_000;
 /// How long closed alerts and what happened to alerts are kept.
 pub const ALERTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Bytes of a status sentence, a note on an alert or the message of a reported thing.

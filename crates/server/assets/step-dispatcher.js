@@ -3,6 +3,8 @@
 
 (() => {
   const EVERY_MS = 3000;
+  // The charts have a point a minute, so they are read from the page itself, and seldom.
+  const CHARTS_EVERY_MS = 30000;
   const byId = (id) => document.getElementById(id);
   const told = (n) => Number(n).toLocaleString("en-US");
   // An answer that was asked for before the switch was used must not put the switch back.
@@ -118,6 +120,18 @@
     if (mine === asked) timer = setTimeout(refresh, EVERY_MS);
   }
 
+  async function redraw() {
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      byId("charts").replaceChildren(...[...page.getElementById("charts").childNodes].map((node) => document.importNode(node, true)));
+    } catch {
+      // The figures say that the server is lost; the charts are tried again.
+    }
+    setTimeout(redraw, CHARTS_EVERY_MS);
+  }
+
   async function toggle() {
     const button = byId("switch");
     const enabled = button.getAttribute("aria-checked") !== "true";
@@ -142,6 +156,7 @@
   function start() {
     byId("switch").addEventListener("click", toggle);
     refresh();
+    setTimeout(redraw, CHARTS_EVERY_MS);
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -4,24 +4,32 @@ mod alerts;
 mod channels;
 mod course;
 mod definitions;
+mod family;
 mod flows;
 mod half_done;
 mod pauses;
 mod polls;
 mod progress;
+mod rates;
 mod subscriptions;
+mod timeline;
+mod within;
 mod workflows;
 
 pub use alerts::{alert, alert_figures, alerts, stuck_rule, stuck_rules};
 pub use channels::{channel, channels, notices};
 pub use course::{NoItems, decisions, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
+pub use family::{BELOW_SHOWN, Family, family};
 pub use flows::{flow, flows};
 pub use half_done::half_done;
 pub use pauses::{pauses, triggers};
 pub use polls::{polls, read_poll_cursor};
 pub use progress::{flow_account, flow_progress, step_progress, workflow_progress};
+pub use rates::{Rates, Window, rates};
 pub use subscriptions::subscriptions;
+pub use timeline::{Bar, Lane, Span, Timeline, timeline};
+pub use within::{executions_within, flows_within, steps_within, workflows_within};
 pub use workflows::{workflow, workflows};
 
 use crate::secrets::{Known, Secrets};
@@ -39,6 +47,10 @@ const PAGE_BYTES_MAX: usize = 8 << 20;
 
 /// Up to `filter.limit` steps, newest first, and the cursor of the next page when there is one.
 pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
+    steps_down_to(browse, filter, None)
+}
+
+fn steps_down_to(browse: &Browse, filter: &Filter, oldest: Option<StepId>) -> Result<wire::StepPage> {
     let mut filter = filter.clone();
     let limit = filter.limit.max(1);
     let (mut parents, mut known) = (Parents::default(), Known::default());
@@ -46,7 +58,7 @@ pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
     loop {
         // One row more than wanted tells whether there is a next page.
         filter.limit = (limit + 1 - steps.len()).min(ROWS_AT_ONCE);
-        let rows = browse.steps(&filter)?;
+        let rows = browse.steps_down_to(&filter, oldest)?;
         let is_end = rows.len() < filter.limit;
         for row in &rows {
             if steps.len() == limit || bytes > PAGE_BYTES_MAX {

@@ -55,6 +55,11 @@ pub async fn figure(definition: Definition, shown: &wire::WorkflowShow) -> Resul
     drawn(move || graph::figure(&definition, &|key| states.get(key).copied())).await
 }
 
+/// A definition by itself, as a part of a page that has the style.
+pub async fn plain(definition: Definition) -> Result<String, ApiError> {
+    drawn(move || graph::figure(&definition, &|_| None)).await
+}
+
 /// What a state is called in the style.
 fn class(state: &str) -> &'static str {
     match state {

@@ -12,9 +12,16 @@ const OWNER_SHOWN: usize = 12;
 
 /// Up to `filter.limit` executions, newest first, and the cursor of the next page when there is one.
 pub fn page(browse: &Browse, filter: &ExecutionFilter) -> Result<wire::ExecutionPage> {
+    page_of(filter, &|filter| browse.executions(filter))
+}
+
+pub fn page_of(
+    filter: &ExecutionFilter,
+    read: &dyn Fn(&ExecutionFilter) -> Result<Vec<ExecutionLine>>,
+) -> Result<wire::ExecutionPage> {
     let limit = filter.limit.max(1);
     // One row more than wanted tells whether there is a next page.
-    let mut lines = browse.executions(&ExecutionFilter { limit: limit + 1, ..filter.clone() })?;
+    let mut lines = read(&ExecutionFilter { limit: limit + 1, ..filter.clone() })?;
     let more = lines.len() > limit;
     lines.truncate(limit);
     let next = lines.last().filter(|_| more).map(|line| cursor(line.created_at, &line.name));
@@ -85,7 +92,7 @@ fn moment_view(moment: &ExecutionMoment) -> wire::MomentView {
     }
 }
 
-fn cursor(at: Timestamp, name: &ExecutionName) -> String {
+pub fn cursor(at: Timestamp, name: &ExecutionName) -> String {
     let text = serde_json::json!([at.0, name.namespace, name.key]).to_string();
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }

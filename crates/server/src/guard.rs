@@ -31,7 +31,7 @@ const HARD_HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+         base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -46,12 +46,13 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
         Ok(caller) => {
             let is_known = !matches!(caller, Caller::Nobody);
             parts.extensions.insert(caller);
-            let response = answered(next.run(Request::from_parts(parts, body))).await;
-            if is_known || response.extensions().get::<Inside>().is_none() {
-                return response;
+            let is_page = wants_page(&parts) && is_for_people(parts.uri.path());
+            let mut answer = answered(next.run(Request::from_parts(parts, body))).await;
+            if !is_known && answer.extensions().get::<Inside>().is_some() {
+                // What is wrong inside is nobody's business.
+                answer = ApiError::NotReady("it cannot be answered now; try again later".into()).into_response();
             }
-            // What is wrong inside is nobody's business.
-            ApiError::NotReady("it cannot be answered now; try again later".into()).into_response()
+            if is_page { web::problem_instead(&app, answer).await } else { answer }
         }
         Err(refused) => {
             if matches!(refused, ApiError::BadKey) {
@@ -59,6 +60,12 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             }
             if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(&parts) {
                 return web::sign_in_instead(&app, &refused);
+            }
+            if matches!(refused, ApiError::Forbidden(_))
+                && wants_page(&parts)
+                && is_for_people(parts.uri.path())
+            {
+                return web::problem_instead(&app, refused.into_response()).await;
             }
             refused.into_response()
         }
@@ -201,6 +208,13 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 fn wants_page(request: &Parts) -> bool {
     let accepts = text(&request.headers, header::ACCEPT).unwrap_or_default();
     request.method == Method::GET && accepts.contains("text/html")
+}
+
+/// Not what programs call, whoever looks at it.
+fn is_for_people(path: &str) -> bool {
+    !["/v1/", "/api/", "/metrics", "/trigger/", "/assets/", "/step-dispatcher/api"]
+        .iter()
+        .any(|start| path.starts_with(start))
 }
 
 fn host(request: &Parts) -> &str {

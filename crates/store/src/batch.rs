@@ -4,7 +4,7 @@ use crate::Lease;
 use crate::channels::NoticeRow;
 use model::{
     Alert, AlertEvent, Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail,
-    DispatchGroup, Event, LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId,
+    DispatchGroup, Event, LogLine, Minute, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId,
     SessionOffer, Severity, SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
 };
 use rules::board::HoldChange;
@@ -411,6 +411,7 @@ pub struct Batch {
     /// Renew the leases of the node, its groups and its sessions until then.
     pub renew: Option<(Timestamp, Timestamp)>,
     pub ticks: Vec<Tick>,
+    pub minutes: Vec<Minute>,
     pub audit: Vec<AuditEntry>,
     pub alerts: Vec<AlertWrite>,
     pub alert_events: Vec<AlertEvent>,
@@ -495,6 +496,7 @@ impl Batch {
             sessions: Vec::new(),
             renew: None,
             ticks: Vec::new(),
+            minutes: Vec::new(),
             audit: Vec::new(),
             alerts: Vec::new(),
             alert_events: Vec::new(),
@@ -534,6 +536,7 @@ impl Batch {
             && self.sessions.is_empty()
             && self.renew.is_none()
             && self.ticks.is_empty()
+            && self.minutes.is_empty()
             && self.audit.is_empty()
             && self.alerts.is_empty()
             && self.alert_events.is_empty()

@@ -19,6 +19,8 @@ mod look;
 mod many;
 pub mod message_groups;
 mod migration;
+#[cfg(test)]
+mod page_reads;
 mod pages;
 pub mod pauses;
 pub mod pools;
@@ -46,8 +48,8 @@ pub use batch::{
     StepWrite, StuckAsk, TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
-    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,
-    StepRow, Totals, WorkflowFilter,
+    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, Listed,
+    PollFilter, StepRow, Totals, WorkflowFilter,
 };
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};

@@ -18,7 +18,7 @@ use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
 use model::limits;
-use model::{Backoff, Block, Breaker, Counts, Step, StepId, Timestamp};
+use model::{Backoff, Block, Breaker, Counts, Minute, Step, StepId, Timestamp};
 use rules::board::HoldChange;
 use std::time::Duration;
 
@@ -68,6 +68,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put_logs(batch);
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
+    plan.put(sql::INSERT_MINUTE, true, batch.minutes.iter().map(minute).collect());
     plan.put(sql::INSERT_AUDIT, true, batch.audit.iter().map(|a| audit(a, batch.now)).collect());
     plan.put_alerts(batch);
     plan.put_signals(batch);
@@ -88,6 +89,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
         plan.put(sql::FORGET_ALERTS, false, vec![values![batch.now - limits::ALERTS_KEPT]]);
         plan.put(sql::FORGET_ALERT_EVENTS, false, vec![values![batch.now - limits::ALERTS_KEPT]]);
         plan.put(sql::FORGET_SIGNALS, false, vec![values![batch.now - HOUR]]);
+        plan.put(sql::FORGET_MINUTES, false, vec![values![batch.now - limits::MINUTES_KEPT]]);
         plan.put(sql::FORGET_NOTICES, false, vec![values![batch.now - limits::NOTICE_KEEP]]);
     }
     for (name, value) in settings(batch) {
@@ -531,6 +533,12 @@ fn tick(t: &Tick) -> Values<'_> {
         t.left_over,
         serde_json::to_string(&t.phases).unwrap_or_default(),
     ]
+}
+
+/// For `insert_minute.sql`.
+fn minute(m: &Minute) -> Values<'_> {
+    let told = |spread: &model::Spread| serde_json::to_string(spread).unwrap_or_default();
+    values![m.at, m.created, m.started, m.completed, m.failed, m.ended, told(&m.waits), told(&m.runs)]
 }
 
 /// For `insert_audit.sql`.

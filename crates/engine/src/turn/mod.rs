@@ -16,6 +16,7 @@ mod insert;
 mod intake;
 mod keep;
 mod lines;
+mod minutes;
 mod node;
 mod notices;
 mod operate;

@@ -5,6 +5,7 @@ use super::attempts::Deliveries;
 use super::claims::ClaimBook;
 use super::deadlines::Deadlines;
 use super::expire::Expiry;
+use super::minutes::Minutes;
 use super::notices::Notices;
 use super::outbox::Outbox;
 use super::owed::Owed;
@@ -107,6 +108,7 @@ pub struct Node {
     pub(super) sources: Sources,
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
+    pub(super) minutes: Minutes,
     pub(super) peers: Peers,
     pub(super) pools: Pools,
     pub(super) owed: Owed,
@@ -182,6 +184,7 @@ impl Node {
             sources: Sources::default(),
             book: ClaimBook::default(),
             ticks: Ticks::default(),
+            minutes: Minutes::default(),
             pools: Pools::default(),
             owed: Owed::default(),
             outbox: Outbox::default(),

@@ -14,7 +14,10 @@ impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
     pub(super) fn compose(&mut self, mut turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
         let changes = self.board.take_changes();
-        turn.abroad.iter().chain([&changes]).for_each(|changes| self.meters.changed(changes, now));
+        for changes in turn.abroad.iter().chain([&changes]) {
+            self.meters.changed(changes, now);
+            self.minutes.record(changes, now);
+        }
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, std::mem::take(&mut turn.deliveries), now));
@@ -184,6 +187,7 @@ impl Node {
     fn close_ticks(&mut self, batch: &mut Batch, now: Timestamp) {
         // By hand every turn is a tick; else a tick is a second, and the last one ends with the engine.
         let whole = self.config.by_hand || self.closing;
+        batch.minutes = if self.closing { self.minutes.close_all() } else { self.minutes.close(now) };
         batch.ticks = self.ticks.close(if whole { now } else { now - std::time::Duration::from_secs(1) });
         for tick in &batch.ticks {
             batch.groups.push(store::GroupWrite {

@@ -60,7 +60,7 @@ fn render(shown: &AlertShow, may_operate: bool) -> Markup {
         @if may_operate { (verbs(alert)) }
         section aria-label="History" {
             h2 { "History" }
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label="History" { table {
                 thead { tr { th { "At" } th { "What" } th { "Who" } th { "Words" } } }
                 tbody {
                     @for moment in &shown.history {

@@ -3,9 +3,9 @@
 //! Why    whoever approves has no key and no program. The link only opens the page, so that a mail filter that follows links
 //!        approves nothing; what counts is the form, which carries the token in its body.
 
-mod fields;
+pub mod fields;
 
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, bare as framed};
 use crate::api;
 use crate::app::App;
 use crate::error::ApiError;

@@ -5,12 +5,14 @@ use axum::extract::Path;
 use axum::http::header;
 use axum::response::IntoResponse;
 
-const FILES: [(&str, &str, &str); 6] = [
+const FILES: [(&str, &str, &str); 8] = [
     ("page.css", "text/css; charset=utf-8", include_str!("../../assets/page.css")),
     ("step-dispatcher.js", "text/javascript; charset=utf-8", include_str!("../../assets/step-dispatcher.js")),
     ("message-group.js", "text/javascript; charset=utf-8", include_str!("../../assets/message-group.js")),
     ("workflows.js", "text/javascript; charset=utf-8", include_str!("../../assets/workflows.js")),
     ("alert.js", "text/javascript; charset=utf-8", include_str!("../../assets/alert.js")),
+    ("page.js", "text/javascript; charset=utf-8", include_str!("../../assets/page.js")),
+    ("forms.js", "text/javascript; charset=utf-8", include_str!("../../assets/forms.js")),
     ("mark.svg", "image/svg+xml", include_str!("../../assets/mark.svg")),
 ];
 

@@ -3,31 +3,51 @@
 mod address;
 mod alert;
 mod alerts;
+mod answer;
 mod approve;
 mod assets;
+mod audit;
+mod chart;
+mod definition;
+mod definitions;
+mod execution;
+mod executions;
 mod flow;
 mod flows;
+mod forms;
+mod gantt;
+mod keys;
 mod layout;
 mod message_group;
 mod message_groups;
+mod nav;
+mod nodes;
 mod notifications;
 mod polls;
+mod pools;
+mod problem;
 mod progress;
+mod settings;
 mod sign_in;
 mod step;
 mod step_dispatcher;
+mod step_verbs;
 mod steps;
+mod waiting;
+mod why;
 mod workflow;
 mod workflow_steps;
+mod workflow_verbs;
 mod workflows;
 
 pub use address::{escaped, unescaped};
+pub use problem::instead as problem_instead;
 pub use sign_in::{COOKIES, instead as sign_in_instead};
 
 use crate::access::{Access, Routes, form, get, post};
 use crate::live;
 use axum::response::Redirect;
-use model::Right::{Operate, View};
+use model::Right::{Administer, Operate, View};
 
 pub fn routes() -> Routes {
     Routes::default()
@@ -54,6 +74,24 @@ pub fn routes() -> Routes {
         .at("/progress", [get(View, progress::page)])
         .at("/flows", [get(View, flows::page)])
         .at("/flows/{id}", [get(View, flow::page)])
+        .and(around())
         .at("/assets/graph.css", [get(Access::Open, assets::graph)])
         .at("/assets/{name}", [get(Access::Open, assets::file)])
+}
+
+/// What stands around the work: what holds it back, what it is made of, and who decides.
+fn around() -> Routes {
+    Routes::default()
+        .at("/waiting", [get(View, waiting::page)])
+        .at("/waiting/{workflow_id}/{trigger_key}", [get(Operate, answer::page), form(Operate, answer::send)])
+        .at("/pools", [get(View, pools::page)])
+        .at("/executions", [get(View, executions::page)])
+        .at("/executions/{namespace}/{key}", [get(View, execution::page)])
+        .at("/definitions", [get(View, definitions::page)])
+        .at("/definitions/{workflow}", [get(View, definition::page)])
+        .at("/definitions/{workflow}/{version}", [get(View, definition::page)])
+        .at("/nodes", [get(View, nodes::page)])
+        .at("/settings", [get(View, settings::page)])
+        .at("/keys", [get(Administer, keys::page)])
+        .at("/audit", [get(View, audit::page)])
 }

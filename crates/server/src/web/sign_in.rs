@@ -3,7 +3,7 @@
 //! Why    a browser cannot send a key with a link. The cookie holds the key itself, so what becomes of the key becomes of it,
 //!        on every node and within the same second; no script can read it, and no other site can have it sent.
 
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, bare as framed};
 use crate::access::{Caller, Shown};
 use crate::app::App;
 use crate::error::{ApiError, CHALLENGE};

@@ -126,6 +126,19 @@ const EXPECTED: &str = "
     GET  /progress                   view
     GET  /flows                      view
     GET  /flows/{id}                 view
+    GET  /waiting                    view
+    GET  /waiting/{workflow_id}/{trigger_key} operate
+    POST /waiting/{workflow_id}/{trigger_key} operate
+    GET  /pools                      view
+    GET  /executions                 view
+    GET  /executions/{namespace}/{key} view
+    GET  /definitions                view
+    GET  /definitions/{workflow}     view
+    GET  /definitions/{workflow}/{version} view
+    GET  /nodes                      view
+    GET  /settings                   view
+    GET  /keys                       administer
+    GET  /audit                      view
     GET  /assets/graph.css           open
     GET  /assets/{name}              open";
 

@@ -49,6 +49,11 @@ impl Browse {
     }
 
     /// Newest first.
+    /// The same, and none that is older than this one.
+    pub fn flows_down_to(&self, filter: &FlowFilter, oldest: FlowId) -> Result<Vec<Flow>> {
+        flows::list_down_to(self.sql(), filter, Some(oldest))
+    }
+
     pub fn flows(&self, filter: &FlowFilter) -> Result<Vec<Flow>> {
         flows::list(self.sql(), filter)
     }

@@ -2,15 +2,18 @@
 
 mod attempts;
 mod half_done;
+mod minutes;
 mod nouns;
 mod pauses;
 mod polls;
+mod reach;
 mod statuses;
 mod workflows;
 
 pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
 pub use nouns::{Filter, StepRow, Totals};
 pub use polls::PollFilter;
+pub use reach::Listed;
 pub use workflows::{DefinitionKey, DefinitionLine, EventLine, WorkflowFilter};
 
 use crate::batch::{NodeRow, SessionRow, Tick};
@@ -43,6 +46,11 @@ impl Browse {
         &self.place
     }
 
+    #[cfg(test)]
+    pub(crate) fn into_sql(self) -> Box<dyn Sql + Send> {
+        self.sql
+    }
+
     pub(crate) fn sql(&self) -> &dyn Sql {
         &*self.sql
     }
@@ -52,6 +60,11 @@ impl Browse {
     }
 
     pub fn steps(&self, filter: &Filter) -> Result<Vec<StepRow>> {
+        self.steps_down_to(filter, None)
+    }
+
+    /// The same, and none that is older than this one.
+    pub fn steps_down_to(&self, filter: &Filter, oldest: Option<StepId>) -> Result<Vec<StepRow>> {
         let mut conditions = Vec::new();
         let mut values: Vec<Param> = Vec::new();
         let mut equal = |column: &str, value: Option<Param<'static>>| {
@@ -77,6 +90,10 @@ impl Browse {
         if let Some(after) = filter.after {
             values.push(after.into());
             conditions.push(format!("id {} ${}", if filter.ascending { ">" } else { "<" }, values.len()));
+        }
+        if let Some(oldest) = oldest {
+            values.push(oldest.into());
+            conditions.push(format!("id >= ${}", values.len()));
         }
         let condition =
             if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
@@ -273,6 +290,11 @@ impl Browse {
 
     pub fn executions(&self, filter: &ExecutionFilter) -> Result<Vec<ExecutionLine>> {
         executions::list(self.sql(), filter)
+    }
+
+    /// The same, and none that was begun before.
+    pub fn executions_since(&self, filter: &ExecutionFilter, since: Timestamp) -> Result<Vec<ExecutionLine>> {
+        executions::list_since(self.sql(), filter, Some(since))
     }
 
     pub fn execution(&self, name: &ExecutionName) -> Result<Option<ExecutionShown>> {

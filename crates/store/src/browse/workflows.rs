@@ -69,7 +69,16 @@ impl Browse {
     }
 
     pub fn workflows(&self, filter: &WorkflowFilter) -> Result<Vec<Workflow>> {
-        let (condition, values) = conditions(filter);
+        self.workflows_down_to(filter, None)
+    }
+
+    /// The same, and none that is older than this one.
+    pub fn workflows_down_to(
+        &self,
+        filter: &WorkflowFilter,
+        oldest: Option<WorkflowId>,
+    ) -> Result<Vec<Workflow>> {
+        let (condition, values) = conditions(filter, oldest);
         let order = if filter.ascending { "asc" } else { "desc" };
         let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
         let text = format!(
@@ -271,7 +280,7 @@ impl Browse {
     }
 }
 
-fn conditions(filter: &WorkflowFilter) -> (String, Vec<Param<'static>>) {
+fn conditions(filter: &WorkflowFilter, oldest: Option<WorkflowId>) -> (String, Vec<Param<'static>>) {
     let (mut conditions, mut values) = (Vec::new(), Vec::new());
     let mut hold = |condition: &str, value: Option<Param<'static>>| {
         if let Some(value) = value {
@@ -285,6 +294,7 @@ fn conditions(filter: &WorkflowFilter) -> (String, Vec<Param<'static>>) {
     hold("created_at < ?", filter.created_to.map(Param::from));
     let behind = if filter.ascending { "id > ?" } else { "id < ?" };
     hold(behind, filter.after.map(Param::from));
+    hold("id >= ?", oldest.map(Param::from));
     for (name, value) in &filter.labels {
         values.push(name.clone().into());
         values.push(value.clone().into());

@@ -7,7 +7,7 @@ mod carry_out;
 mod read;
 
 pub(crate) use carry_out::carry_out;
-pub use read::{FlowFilter, FlowShown, find, half_done, list, show, steps};
+pub use read::{FlowFilter, FlowShown, find, half_done, list, list_down_to, show, steps};
 
 use model::{Flow, FlowAsk, FlowId, FlowState, FlowStep, FlowStepState};
 use rules::flow::{FlowRefusal, Wish};

@@ -55,6 +55,11 @@ pub fn show(sql: &dyn Sql, id: FlowId) -> Result<Option<FlowShown>> {
 }
 
 pub fn list(sql: &dyn Sql, filter: &FlowFilter) -> Result<Vec<Flow>> {
+    list_down_to(sql, filter, None)
+}
+
+/// The same, and none that is older than one.
+pub fn list_down_to(sql: &dyn Sql, filter: &FlowFilter, oldest: Option<FlowId>) -> Result<Vec<Flow>> {
     let mut conditions = vec!["1 = 1".to_string()];
     let mut values: Vec<Param> = Vec::new();
     for (column, value) in [
@@ -78,6 +83,10 @@ pub fn list(sql: &dyn Sql, filter: &FlowFilter) -> Result<Vec<Flow>> {
     if let Some(after) = filter.after {
         values.push(after.into());
         conditions.push(format!("id < ${}", values.len()));
+    }
+    if let Some(oldest) = oldest {
+        values.push(oldest.into());
+        conditions.push(format!("id >= ${}", values.len()));
     }
     let text = format!(
         "select {FLOW_COLUMNS} from flows where {} order by id desc limit {}",

@@ -3,7 +3,7 @@
 use super::{OpenMode, connect, migrate};
 use crate::sql::Sql;
 use crate::statements::*;
-use crate::turn_reads;
+use crate::{page_reads, turn_reads};
 use rusqlite::Connection;
 
 fn migrated() -> Connection {
@@ -103,6 +103,8 @@ const SHARED: &[&str] = &[
     INSERT_CHANNEL_SENDS,
     WRITE_CHANNEL_SENDS,
     FORGET_NOTICES,
+    INSERT_MINUTE,
+    FORGET_MINUTES,
 ];
 
 #[test]
@@ -167,6 +169,7 @@ fn what_waits_is_found_without_reading_history() {
         (HALF_DONE_WORKFLOWS, "workflows_open"),
         (UNRESOLVED_WORKFLOWS, "workflows_unresolved"),
         (FORGET_NOTICES, "notices_old"),
+        (FORGET_MINUTES, "minutes_at"),
     ] {
         let mut statement = connection.prepare(&format!("explain query plan {}", with_columns(sql))).unwrap();
         let mut found = statement.raw_query();
@@ -194,6 +197,23 @@ fn no_statement_of_a_turn_scans_what_waits() {
         let own = ["q", "queues", "CONSTANT"];
         let scans =
             |line: &&String| line.strip_prefix("SCAN ").is_some_and(|of| !own.contains(&first_word(of)));
+        assert_eq!(plan.iter().find(scans), None, "{plan:?}\n{text}");
+    }
+}
+
+/// However much history there is, a page reads no more of it.
+#[test]
+fn no_page_scans_history() {
+    let (browse, seen) = page_reads::all(Box::new(migrated()));
+    assert!(seen.len() >= 50, "{} statements were looked at", seen.len());
+    for (text, values) in seen {
+        let plan = browse
+            .sql()
+            .rows(&format!("explain query plan {text}"), &values, |row| Ok(row.text(3)?.to_string()))
+            .unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        let scans = |line: &&String| {
+            line.strip_prefix("SCAN ").is_some_and(|of| page_reads::HISTORY.contains(&first_word(of)))
+        };
         assert_eq!(plan.iter().find(scans), None, "{plan:?}\n{text}");
     }
 }
