@@ -1,4 +1,5 @@
-// Keeps the step dispatcher's page live: asks for the figures every three seconds and puts them in place as text.
+// Keeps the step dispatcher's page live: the server sends the figures when they change, and they are put in place as text. While it does
+// not, they are asked for.
 "use strict";
 
 (() => {
@@ -11,6 +12,7 @@
   let asked = 0;
   let discardUpTo = 0;
   let timer = 0;
+  let source = null;
 
   function make(tag, classes, ...children) {
     const element = document.createElement(tag);
@@ -117,7 +119,29 @@
     } catch {
       isLost(true);
     }
-    if (mine === asked) timer = setTimeout(refresh, EVERY_MS);
+    if (mine === asked && !isHeard()) timer = setTimeout(refresh, EVERY_MS);
+  }
+
+  const isHeard = () => source !== null && source.readyState === EventSource.OPEN;
+
+  /** Not while nobody looks: a browser has few connections to one server, and every tab would keep one. */
+  function listen() {
+    if (source !== null) source.close();
+    source = null;
+    clearTimeout(timer);
+    if (document.hidden) return;
+    source = new EventSource("/step-dispatcher/live");
+    source.addEventListener("message", (event) => {
+      clearTimeout(timer);
+      asked += 1;
+      show(JSON.parse(event.data));
+      isLost(false);
+    });
+    // It comes back by itself; if it does not, asking tells why.
+    source.addEventListener("error", () => {
+      clearTimeout(timer);
+      timer = setTimeout(refresh, EVERY_MS);
+    });
   }
 
   async function redraw() {
@@ -155,6 +179,8 @@
 
   function start() {
     byId("switch").addEventListener("click", toggle);
+    document.addEventListener("visibilitychange", listen);
+    listen();
     refresh();
     setTimeout(redraw, CHARTS_EVERY_MS);
   }

@@ -1,14 +1,17 @@
-// Keeps a page live: reads it again every three seconds and puts in place what has changed. Does what a button of the page of a
+// Keeps a page live: reads it again when the server says that something has changed, and from time to time, and puts in place what is new. Does what a button of the page of a
 // workflow or a step says: what it would do is tried first and told, and done when told to.
 "use strict";
 
 (() => {
   const EVERY_MS = 3000;
+  // However much happens, it is not read more often.
+  const SOON_MS = 500;
   const byId = (id) => document.getElementById(id);
   const parts = (root) => root.querySelectorAll("[data-live]");
   // What was last received of each part; what stands on the page may have been opened or closed since.
   const seen = new Map();
   let timer = 0;
+  let source = null;
   let chosen = null;
 
   function put(old, fresh) {
@@ -54,10 +57,23 @@
   }
 
   /** Not for what is over, and not while nobody looks. */
-  function again() {
+  const isWatched = () => !document.hidden && document.querySelector("[data-over]") === null;
+
+  function again(inMs = EVERY_MS) {
     clearTimeout(timer);
-    if (document.hidden || document.querySelector("[data-over]") !== null) return;
-    timer = setTimeout(refresh, EVERY_MS);
+    if (isWatched()) timer = setTimeout(refresh, inMs);
+    else listen();
+  }
+
+  /** The figures of everything change when anything does; a page that waits for its turn to be read need not be told again. */
+  function listen() {
+    if (!isWatched()) {
+      if (source !== null) source.close();
+      source = null;
+    } else if (source === null) {
+      source = new EventSource("/step-dispatcher/live");
+      source.addEventListener("message", () => again(SOON_MS));
+    }
   }
 
   const buttonOf = (verb) => document.querySelector(`#verbs [data-verb="${verb}"]`);
@@ -152,7 +168,12 @@
   function start() {
     parts(document).forEach((part) => seen.set(part.dataset.live, part.innerHTML));
     if (byId("verbs") !== null) listen();
-    document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+    document.addEventListener("visibilitychange", () => {
+      listen();
+      if (document.hidden) clearTimeout(timer);
+      else refresh();
+    });
+    listen();
     again();
   }
 
