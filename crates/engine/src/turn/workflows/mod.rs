@@ -24,6 +24,7 @@ mod timers;
 mod told;
 mod triggers;
 mod undo;
+mod undone;
 mod waiting;
 mod write;
 
