@@ -15,6 +15,7 @@ use model::{
 use rules::board::{Board, Opened};
 use rules::{outbox, recover};
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use store::{AlertWrite, AuditEntry, ClaimLog, Found, Result, SignalRow, StoreError};
 use tracing::{info, warn};
@@ -141,6 +142,7 @@ impl Node {
             }
             self.tell_group(turn, group.to_string(), message, (stuck, now))?;
         }
+        self.stalled.store(!self.alerted.is_empty(), Ordering::Relaxed);
         Ok(())
     }
 

@@ -135,6 +135,7 @@ pub struct Node {
     hanging: Vec<(u64, Acts)>,
     inbox: Sender<Request>,
     healthy: Arc<AtomicBool>,
+    pub(super) stalled: Arc<AtomicBool>,
     /// Counts turns that told something of workflows, for whoever listens.
     told: watch::Sender<u64>,
     pub(super) meters: Meters,
@@ -156,7 +157,7 @@ impl Node {
         mut store: Box<dyn Store>,
         config: Config,
         inbox: Sender<Request>,
-        Signs { healthy, told, meters }: Signs,
+        Signs { healthy, stalled, told, meters }: Signs,
     ) -> std::result::Result<Node, EngineError> {
         let ids = Ids::default();
         let now = store.now();
@@ -205,6 +206,7 @@ impl Node {
             hanging: Vec::new(),
             inbox,
             healthy,
+            stalled,
             told,
             meters,
             down: false,
