@@ -2,6 +2,7 @@
 
 use super::act::Acts;
 use super::attempts::attempts;
+use super::counted::count;
 use super::node::{Node, Turn};
 use model::{Detail, DispatchGroup, NodeId, SessionId, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
@@ -13,7 +14,10 @@ impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
     pub(super) fn compose(&mut self, mut turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
         let changes = self.board.take_changes();
-        turn.abroad.iter().chain([&changes]).for_each(|changes| self.meters.changed(changes, now));
+        self.readiness.note(&changes, now);
+        for changes in turn.abroad.iter().chain([&changes]) {
+            count(&mut turn.acts.counted, changes, &mut self.readiness, now);
+        }
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, std::mem::take(&mut turn.deliveries), now));

@@ -27,6 +27,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0018_alerts", include_str!("../../sql/postgres/migrations/0018_alerts.sql")),
     ("0019_flows", include_str!("../../sql/postgres/migrations/0019_flows.sql")),
     ("0020_notices", include_str!("../../sql/postgres/migrations/0020_notices.sql")),
+    ("0022_flows", include_str!("../../sql/postgres/migrations/0022_flows.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

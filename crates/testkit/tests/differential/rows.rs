@@ -88,7 +88,7 @@ const TABLES: [(&str, &str, &str); 43] = [
     (
         "flows",
         "id type key entity_type entity_id run user_id state previous_state message error is_open retry_action cancel_action \
-         started_at started_by updated_at progressed_at timeout_at finished_at version",
+         started_at started_by updated_at progressed_at timeout_at finished_at version given_up_at",
         "id",
     ),
     ("flow_steps", "flow_id name position optional state at message", "flow_id, name"),
