@@ -29,6 +29,8 @@ pub struct Engine {
     /// Every sender waits for its answer, so the callers bound it; a bound of its own could make the writer wait for the decider.
     inbox: std::sync::mpsc::Sender<Request>,
     healthy: Arc<AtomicBool>,
+    stalled: Arc<AtomicBool>,
+    stopping: Arc<AtomicBool>,
     queues: Arc<[Name]>,
     executions: Executions,
     flows: Flows,
@@ -82,8 +84,11 @@ impl Engine {
         let stuck = config.stuck.policy;
         let (tell, told) = watch::channel(0);
         let meters = Meters::default();
-        let signs = Signs { healthy: healthy.clone(), told: tell, meters: meters.clone() };
         let fallen = healthy.clone();
+        let (stalled, stopping) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (meters_told, stalled_told) = (meters.clone(), stalled.clone());
+        let signs =
+            Signs { healthy: healthy.clone(), stalled: stalled_told, told: tell, meters: meters_told };
         let mut decider = Decider::new(store, config, inbox.clone(), signs)?;
         let thread = std::thread::Builder::new()
             .name("stepfast-decider".into())
@@ -94,8 +99,20 @@ impl Engine {
             })
             .map_err(|e| StoreError::Down(e.to_string()))?;
         let progress = Board::default();
-        let engine =
-            Engine { inbox, healthy, queues, executions, flows, keys, stuck, told, meters, progress };
+        let engine = Engine {
+            inbox,
+            healthy,
+            stalled,
+            stopping,
+            queues,
+            executions,
+            flows,
+            keys,
+            stuck,
+            told,
+            meters,
+            progress,
+        };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
@@ -108,6 +125,20 @@ impl Engine {
     pub async fn gone(&self) {
         let mut told = self.told.clone();
         while told.changed().await.is_ok() {}
+    }
+
+    /// Work waits in a dispatch group of this node, and no step of it has ended for long.
+    pub fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed)
+    }
+
+    /// It is about to stop: what runs may end, and whoever asks is told to go elsewhere.
+    pub fn announce_stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
     }
 
     /// What is to be done once, however often it is asked for.

@@ -43,8 +43,6 @@ pub const NOTICE_DATA_BYTES_MAX: usize = 16 << 10;
 pub const NOTICE_KINDS_GATHERED_MAX: usize = 16;
 /// Keys of one channel that a node remembers; the others it looks up.
 pub const NOTICE_KEYS_KNOWN_MAX: usize = 10_000;
-/// Notices of one turn that are owed to channels; beyond it they are counted and told in the log.
-pub const NOTICES_PER_TURN_MAX: usize = 10_000;
 /// Labels of one workflow.
 pub const LABELS_MAX: usize = 64;
 /// Workflows and definitions remembered between turns; more are read again when they are needed.
@@ -81,6 +79,8 @@ pub const STEPS_PER_TURN: usize = 500;
 pub const MOVES_PER_TURN: usize = 4_000;
 /// Requests taken into one turn.
 pub const REQUESTS_PER_TURN_MAX: usize = 4_096;
+/// Blocks, steps and lines of each of which a node remembers since when it could go on, for its figures; beyond it they are forgotten.
+pub const READY_REMEMBERED_MAX: usize = 100_000;
 /// Ready steps read ahead for one queue and action of a dispatch group.
 pub const WINDOW_PAGE: usize = 500;
 /// Ready steps held in memory; beyond it they stay on disk, marked ready.
@@ -216,6 +216,8 @@ pub const PROGRESS_STEPS_MAX: usize = 1_000;
 /// Rows of one page of what is half done, and candidates that are looked at for it.
 pub const HALF_DONE_PAGE_MAX: usize = 200;
 pub const HALF_DONE_LOOKED_AT: usize = 1_000;
+/// Flows that are looked at for one page of a list.
+pub const FLOWS_LOOKED_AT: usize = 4_000;
 /// Rules about what is stuck; every look goes through them all.
 pub const STUCK_RULES_MAX: usize = 500;
 /// Things that one rule may tell of in one look, and those that it does unless it says otherwise.
@@ -270,6 +272,7 @@ const _: () = assert!(FLOW_STEPS_MAX <= PROGRESS_STEPS_MAX, "every step of a flo
 const _: () = assert!(FLOW_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(FLOW_ARGUMENTS_BYTES_MAX <= PAYLOAD_BYTES_MAX, "an action for a flow is a step");
 const _: () = assert!(HALF_DONE_PAGE_MAX <= HALF_DONE_LOOKED_AT);
+const _: () = assert!(PAGE_ROWS_MAX < FLOWS_LOOKED_AT);
 const _: () = assert!(SUBSCRIPTIONS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(CHANNELS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(NOTICES_PER_MINUTE_DEFAULT <= NOTICES_PER_MINUTE_MAX);

@@ -91,6 +91,15 @@ pub struct Workflow {
     pub version: u64,
 }
 
+impl Workflow {
+    /// Where it is, while something may still happen to it: it goes on, or it failed and nobody has decided about it.
+    pub fn open_state(&self) -> Option<WorkflowState> {
+        let is_resolved = self.aftermath.as_ref().is_some_and(|after| after.resolved_at.is_some());
+        let is_closed = self.state.is_final() || self.state == WorkflowState::Failed && is_resolved;
+        (!is_closed).then_some(self.state)
+    }
+}
+
 /// The actions of steps of workflows that no worker runs.
 pub const WAIT_ACTION: &str = "stepfast.wait";
 pub const BRANCH_ACTION: &str = "stepfast.branch";

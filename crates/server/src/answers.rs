@@ -29,7 +29,7 @@ pub use progress::{flow_account, flow_progress, step_progress, workflow_progress
 pub use rates::{Rates, Window, rates};
 pub use subscriptions::subscriptions;
 pub use timeline::{Bar, Lane, Span, Timeline, timeline};
-pub use within::{executions_within, flows_within, steps_within, workflows_within};
+pub use within::{executions_within, steps_within, workflows_within};
 pub use workflows::{workflow, workflows};
 
 use crate::secrets::{Known, Secrets};
@@ -232,6 +232,7 @@ pub fn dashboard(browse: &Browse, host: &str, version: &str, now: Timestamp) -> 
     let mut hostnames = figures::hosts(&totals.tallies, &browse.sessions()?, now);
     let breaker = convert::breaker_view(None, &everywhere, now);
     let open_alerts = browse.open_alerts()?;
+    let oldest = totals.oldest_pending.into_iter().chain(browse.oldest_due(now)?).min();
     Ok(wire::DashboardView {
         version: version.into(),
         host: host.into(),
@@ -239,14 +240,9 @@ pub fn dashboard(browse: &Browse, host: &str, version: &str, now: Timestamp) -> 
         can_dispatch_steps: breaker.can_dispatch_steps,
         safe_to_restart: breaker.off && in_flight == 0,
         in_flight,
-        words: words::dashboard(
-            &breaker,
-            in_flight,
-            open_alerts,
-            totals.oldest_pending.map(|at| now.since(at)),
-        ),
+        words: words::dashboard(&breaker, in_flight, open_alerts, oldest.map(|at| now.since(at))),
         breaker,
-        oldest_pending_at: totals.oldest_pending.map(convert::instant),
+        oldest_pending_at: oldest.map(convert::instant),
         open_alerts,
         global: figures::all(&totals.tallies),
         left_out: figures::shorten(&mut actions) + figures::shorten(&mut hostnames),

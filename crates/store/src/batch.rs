@@ -6,6 +6,7 @@ use model::{
     Alert, AlertEvent, Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail,
     DispatchGroup, Event, LogLine, Minute, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId,
     SessionOffer, Severity, SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
+    WorkflowState,
 };
 use rules::board::HoldChange;
 
@@ -94,6 +95,8 @@ impl BlockWrite {
 pub struct WorkflowWrite {
     pub workflow: Workflow,
     pub expected: Option<u64>,
+    /// As what it is counted so far, if it is.
+    pub counted: Option<WorkflowState>,
 }
 
 /// A pause's row: new when `expected` is none, else only if its version is still that.

@@ -93,11 +93,11 @@ fn of_figures(browse: &Browse) -> Result<()> {
 
 /// A page of each list, as far as it looks.
 fn of_lists(browse: &Browse) -> Result<()> {
-    for list in [Listed::Steps, Listed::Workflows, Listed::Flows] {
+    for list in [Listed::Steps, Listed::Workflows] {
         browse.reach(list, None)?;
     }
     browse.executions_reach(None)?;
-    let (step, workflow, flow) = (StepId::of(1), WorkflowId::of(1), FlowId::of(1));
+    let (step, workflow) = (StepId::of(1), WorkflowId::of(1));
     browse.steps_down_to(&Filter { limit: 50, ..Filter::default() }, Some(step))?;
     let stopped =
         Filter { states: vec![State::Stopped], action: Some("a".into()), limit: 50, ..Filter::default() };
@@ -108,10 +108,7 @@ fn of_lists(browse: &Browse) -> Result<()> {
     browse.workflows_down_to(&over, Some(workflow))?;
     browse.workflows_down_to(&WorkflowFilter { limit: 50, ..WorkflowFilter::default() }, Some(workflow))?;
     browse.workflows(&WorkflowFilter { states: vec![WorkflowState::Failed], ..over })?;
-    browse.flows_down_to(
-        &FlowFilter { state: Some(FlowState::Cancelled), limit: 50, ..FlowFilter::default() },
-        flow,
-    )?;
+    browse.flows(&FlowFilter { state: Some(FlowState::Cancelled), limit: 50, ..FlowFilter::default() })?;
     let failed =
         ExecutionFilter { state: Some(ExecutionState::Failed), limit: 50, ..ExecutionFilter::default() };
     browse.executions_since(&failed, Timestamp(1))?;

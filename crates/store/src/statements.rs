@@ -90,6 +90,8 @@ pub const UNSETTLED_CHILDREN: &str = include_str!("../sql/portable/unsettled_chi
 pub const AT_INDEX: &str = include_str!("../sql/portable/at_index.sql");
 pub const OLDEST_READY: &str = include_str!("../sql/portable/oldest_ready.sql");
 pub const OLDEST_PENDING: &str = include_str!("../sql/portable/oldest_pending.sql");
+pub const OLDEST_POOLED: &str = include_str!("../sql/portable/oldest_pooled.sql");
+pub const OLDEST_DUE: &str = include_str!("../sql/portable/oldest_due.sql");
 pub const PUT_NOTICE: &str = include_str!("../sql/portable/put_notice.sql");
 pub const INSERT_CHANNEL_SENDS: &str = include_str!("../sql/portable/insert_channel_sends.sql");
 pub const WRITE_CHANNEL_SENDS: &str = include_str!("../sql/portable/write_channel_sends.sql");
@@ -112,8 +114,10 @@ pub const FLOW_STEPS: &str = include_str!("../sql/portable/flow_steps.sql");
 pub const FLOW_EVENTS: &str = include_str!("../sql/portable/flow_events.sql");
 pub const HALF_DONE_FLOWS: &str = include_str!("../sql/portable/half_done_flows.sql");
 pub const HALF_DONE_WORKFLOWS: &str = include_str!("../sql/portable/half_done_workflows.sql");
+pub const HALF_DONE_REACH: &str = include_str!("../sql/portable/half_done_reach.sql");
 pub const UNRESOLVED_WORKFLOWS: &str = include_str!("../sql/portable/unresolved_workflows.sql");
 pub const OPEN_TREES: &str = include_str!("../sql/portable/open_trees.sql");
+pub const OPEN_REACH: &str = include_str!("../sql/portable/open_reach.sql");
 pub const FORGET_FLOW_EVENTS: &str = include_str!("../sql/portable/forget_flow_events.sql");
 
 /// What a rule needs of a step, in the order `rows::step` reads it.
@@ -138,7 +142,8 @@ pub const LIVE_FLOW: &str = "(state = 'pending' or state = 'running' or state = 
 
 /// In the order `flows::read` reads them.
 pub const FLOW_COLUMNS: &str = "id, type, key, entity_type, entity_id, run, user_id, state, previous_state, message, error, \
-    is_open, retry_action, cancel_action, started_at, started_by, updated_at, progressed_at, timeout_at, finished_at, version";
+    is_open, retry_action, cancel_action, started_at, started_by, updated_at, progressed_at, timeout_at, finished_at, version, \
+    given_up_at";
 
 /// In the order `workflows::read` reads them.
 pub const WORKFLOW_COLUMNS: &str = "id, definition_key, definition_version, definition_hash, dispatch_group, state, message, \

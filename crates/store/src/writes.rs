@@ -61,7 +61,8 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put_posts(batch);
     plan.put(sql::DELETE_CLAIM, false, batch.claims_done.iter().map(|id| vec![Param::from(*id)]).collect());
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
-    plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
+    let tallies = tallies.map(|(key, delta)| tally(key, *delta)).chain(workflows::tallies(batch));
+    plan.put(sql::ADD_TALLY, true, tallies.collect());
     plan.put_attempts(batch);
     plan.put_polls(batch);
     plan.put_notices(batch);

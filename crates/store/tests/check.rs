@@ -350,6 +350,8 @@ planted! {
     s1_an_index_that_no_step_has: "S1", "update blocks set current_index = 9 where id = {block of order}";
     s2_a_tally_is_wrong: "S2", "update tallies set n = n + 1 where state = 'completed'";
     s2_a_tally_is_missing: "S2", "delete from tallies where state = 'running'";
+    s2_a_workflow_that_is_not_counted: "S2", "delete from tallies where queue = '' and state = 'paused'";
+    s2_a_workflow_that_is_counted_and_over: "S2", "update tallies set n = n + 1 where queue = '' and state = 'running'";
     s3_a_claim_of_no_step: "S3",
         "insert into claims select 99, session_id, 1, 1, 0, '[\"00000000000000000000000000ffffff:1\"]', 'alpha' from claims";
     s3_a_claim_that_cannot_be_read: "S3", "update claims set pairs = '[7]'";
@@ -362,6 +364,8 @@ planted! {
         "update flows set finished_at = updated_at where type = 'half'";
     f1_failed_and_nothing_says_how: "F1",
         "update flows set error = null where type = 'broken'";
+    f1_given_up_and_not_failed: "F1",
+        "update flows set given_up_at = updated_at where type = 'half'";
     f1_two_runs_that_are_not_over: "F1",
         "drop index flows_live; update flows set state = 'pending', finished_at = null where type = 'twice'; update flow_events set state = 'pending' where state = 'superseded'";
     f1_goes_on_though_a_step_failed: "F1",

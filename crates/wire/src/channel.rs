@@ -111,7 +111,7 @@ pub struct ChannelTestBody {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TellingView {
     pub channel: String,
-    /// `sent`, `gathered`, `quiet` or `refused`.
+    /// `sent`, `delayed`, `gathered`, `quiet` or `refused`.
     pub became: String,
     /// The step that delivers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! What a turn does once it is durable: answer callers and hand work to sessions. Nothing here may block.
 
 use crate::EngineError;
+use crate::meters::Counted;
 use crate::request::{Errand, Handed, Reply};
 use crate::signal::written;
 use crate::spans::{Span, Spans};
@@ -19,6 +20,8 @@ pub struct Acts {
     spans: Option<(Spans, Vec<Span>)>,
     /// Signals that this turn has dealt with, and the answer where somebody waits for one.
     pub signals: Vec<(SignalId, Option<String>)>,
+    /// What it did to steps, in figures.
+    pub counted: Counted,
 }
 
 impl Acts {

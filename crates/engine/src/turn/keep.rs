@@ -3,6 +3,7 @@
 use super::expire::Expiry;
 use super::node::{Node, Turn};
 use super::owed::Word;
+use super::readiness::Readiness;
 use super::refill::Sources;
 use super::sessions::Hold;
 use super::timers::Timers;
@@ -146,6 +147,7 @@ impl Node {
         self.deadlines = Default::default();
         self.workflows.forget(std::mem::take(&mut found.last_events));
         self.notices.forget();
+        self.readiness = Readiness::default();
         self.workflows_arrived(std::mem::take(&mut found.pending_workflows));
         self.book = Default::default();
         self.book.continue_after(found.last_claim);

@@ -11,6 +11,7 @@ use super::outbox::Outbox;
 use super::owed::Owed;
 use super::peers::Peers;
 use super::pools::Pools;
+use super::readiness::Readiness;
 use super::refill::Sources;
 use super::sessions::Sessions;
 use super::signs::{CommitOutcome, Signs};
@@ -105,6 +106,7 @@ pub struct Node {
     pub(super) deadlines: Deadlines,
     pub(super) workflows: Workflows,
     pub(super) notices: Notices,
+    pub(super) readiness: Readiness,
     pub(super) sources: Sources,
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
@@ -135,6 +137,7 @@ pub struct Node {
     hanging: Vec<(u64, Acts)>,
     inbox: Sender<Request>,
     healthy: Arc<AtomicBool>,
+    pub(super) stalled: Arc<AtomicBool>,
     /// Counts turns that told something of workflows, for whoever listens.
     told: watch::Sender<u64>,
     pub(super) meters: Meters,
@@ -156,7 +159,7 @@ impl Node {
         mut store: Box<dyn Store>,
         config: Config,
         inbox: Sender<Request>,
-        Signs { healthy, told, meters }: Signs,
+        Signs { healthy, stalled, told, meters }: Signs,
     ) -> std::result::Result<Node, EngineError> {
         let ids = Ids::default();
         let now = store.now();
@@ -181,6 +184,7 @@ impl Node {
             deadlines: Deadlines::default(),
             workflows: Workflows::default(),
             notices: Notices::default(),
+            readiness: Readiness::default(),
             sources: Sources::default(),
             book: ClaimBook::default(),
             ticks: Ticks::default(),
@@ -206,6 +210,7 @@ impl Node {
             hanging: Vec::new(),
             inbox,
             healthy,
+            stalled,
             told,
             meters,
             down: false,
@@ -416,7 +421,7 @@ impl Node {
     }
 
     fn commit(&mut self, turn: Turn, now: Timestamp) {
-        let (batch, acts, steps) = self.compose(turn, now);
+        let (batch, mut acts, steps) = self.compose(turn, now);
         let left = self.board.lines.take_left();
         if !left.is_empty() {
             // A turn that writes nothing left what others wrote.
@@ -440,6 +445,7 @@ impl Node {
         let (inbox, healthy) = (self.inbox.clone(), self.healthy.clone());
         let told = (!batch.workflow_events.is_empty()).then(|| self.told.clone());
         let (meters, watch) = (self.meters.clone(), Stopwatch::start());
+        let counted = std::mem::take(&mut acts.counted);
         self.store.commit(
             batch,
             Box::new(move |outcome| {
@@ -450,6 +456,8 @@ impl Node {
                 }
                 acts.act(&outcome);
                 if outcome.is_ok() {
+                    // What was refused did not happen, and is decided and counted anew.
+                    meters.count(&counted);
                     told.into_iter().for_each(|told| told.send_modify(|n| *n += 1));
                 }
                 let _ = inbox.send(Request::Committed { turn: number, outcome });

@@ -2,6 +2,7 @@
 
 use super::act::Acts;
 use super::attempts::attempts;
+use super::counted::count;
 use super::node::{Node, Turn};
 use crate::spans::{self, Span};
 use model::{Detail, DispatchGroup, NodeId, SessionId, State, Step, StepId, Timestamp, limits};
@@ -14,8 +15,9 @@ impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
     pub(super) fn compose(&mut self, mut turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
         let changes = self.board.take_changes();
+        self.readiness.note(&changes, now);
         for changes in turn.abroad.iter().chain([&changes]) {
-            self.meters.changed(changes, now);
+            count(&mut turn.acts.counted, changes, &mut self.readiness, now);
             self.minutes.record(changes, now);
         }
         let mut batch = Batch::new(self.lease.clone(), now);

@@ -7,6 +7,7 @@ use super::node::{Node, Turn};
 use crate::stuck::own;
 use model::{DispatchGroup, OBSERVED, Severity, StepId, Timestamp, limits};
 use rules::stuck::{ILLEGAL_MOVE, NO_PROGRESS};
+use std::sync::atomic::Ordering;
 use store::{AlertWrite, Result, alerts};
 use tracing::warn;
 
@@ -23,6 +24,7 @@ impl Node {
                 _ => {}
             }
         }
+        self.stalled.store(!self.alerted.is_empty(), Ordering::Relaxed);
         Ok(())
     }
 

@@ -3,11 +3,10 @@
 //! Why    what is live has an index, and what ended has none but its id. A page that finds too little goes on where it stopped, so
 //!        it may be short, or empty, and still have a next one.
 
-use super::{flows, steps_down_to, workflows};
+use super::{steps_down_to, workflows};
 use crate::executions;
-use model::{ExecutionName, FlowId, StepId, WorkflowId};
+use model::{ExecutionName, StepId, WorkflowId};
 use store::executions::ExecutionFilter;
-use store::flows::FlowFilter;
 use store::{Browse, Filter, Listed, Result, WorkflowFilter};
 
 pub fn steps_within(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
@@ -31,13 +30,6 @@ pub fn workflows_within(browse: &Browse, filter: &WorkflowFilter) -> Result<wire
     };
     let page = workflows::workflows_down_to(browse, filter, oldest)?;
     Ok(wire::WorkflowPage { next: page.next.or(oldest.map(|id| id.to_string())), ..page })
-}
-
-pub fn flows_within(browse: &Browse, filter: &FlowFilter) -> Result<wire::FlowPage> {
-    let found = browse.reach(Listed::Flows, filter.after.map(|id| *id.bytes()))?;
-    let Some(oldest) = found.map(FlowId::from_bytes) else { return flows::flows(browse, filter) };
-    let page = flows::page(filter, &|filter| browse.flows_down_to(filter, oldest))?;
-    Ok(wire::FlowPage { next: page.next.or(Some(oldest.to_string())), ..page })
 }
 
 pub fn executions_within(browse: &Browse, filter: &ExecutionFilter) -> Result<wire::ExecutionPage> {

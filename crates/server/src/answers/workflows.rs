@@ -91,7 +91,7 @@ fn compensation(run: &model::CompensationRun, secrets: &Secrets) -> wire::Compen
 }
 
 /// The steps as they are written, and what polls behind one just after it.
-fn in_order(written: usize, polls: &[u32]) -> impl Iterator<Item = usize> {
+pub(super) fn in_order(written: usize, polls: &[u32]) -> impl Iterator<Item = usize> {
     let behind = move |n: usize| polls.iter().position(|before| *before as usize == n).map(|i| written + i);
     (0..written).flat_map(move |n| [Some(n), behind(n)].into_iter().flatten())
 }

@@ -17,7 +17,7 @@ use wire::{FlowPage, FlowView};
 pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
     let chosen = wanted.state.clone();
     let filter = wanted.filter()?;
-    let page = app.read(move |browse| answers::flows_within(browse, &filter)).await?;
+    let page = app.read(move |browse| answers::flows(browse, &filter)).await?;
     let frame = Frame {
         title: "Flows",
         version: app.site.version,

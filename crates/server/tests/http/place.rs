@@ -63,13 +63,17 @@ impl Answer {
 
 impl Place {
     pub fn open() -> Place {
+        Place::at(Arc::new(SystemClock::default()))
+    }
+
+    /// By a clock of the test.
+    pub fn at(clock: Arc<dyn Clock>) -> Place {
         let dir = tempfile::tempdir().unwrap();
         let scratch = std::env::var("STEPFAST_TEST_POSTGRES").ok().map(|server| scratch(&server));
         let database = match &scratch {
             Some(scratch) => Database::Postgres(scratch.url.clone()),
             None => Database::Sqlite(dir.path().join("steps.db")),
         };
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let holder = Holder { pid: std::process::id(), host: "here".into(), url: None, doing: "test".into() };
         let store = database.open(Some(clock.clone()), holder).unwrap();
         let secrets = Keyring::of(vec![SealKey::new("k1", [7; 32])]);

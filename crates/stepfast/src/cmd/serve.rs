@@ -119,6 +119,7 @@ impl Running {
     }
 
     pub async fn stop(self) -> Result<()> {
+        self.local.engine.announce_stop();
         if let Some(scheduler) = self.scheduler {
             scheduler.stop(GRACE).await;
         }

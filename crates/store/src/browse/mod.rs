@@ -19,7 +19,9 @@ pub use workflows::{DefinitionKey, DefinitionLine, EventLine, WorkflowFilter};
 use crate::batch::{NodeRow, SessionRow, Tick};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
-use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
+use crate::statements::{
+    DETAIL_COLUMNS, OLDEST_DUE, OLDEST_PENDING, OLDEST_POOLED, SESSION_COLUMNS, STEP_COLUMNS,
+};
 use crate::{
     AuditEntry, EventRow, KeyHash, Result, StoreError, channels, keys, params, pools, previous, reads, rows,
     settings, subscriptions,
@@ -127,8 +129,16 @@ impl Browse {
     }
 
     pub fn totals(&self) -> Result<Totals> {
-        let oldest: Option<i64> = self.sql().value(OLDEST_PENDING, params![])?;
+        let alone: Option<i64> = self.sql().value(OLDEST_PENDING, params![])?;
+        let pooled: Option<i64> = self.sql().value(OLDEST_POOLED, params![])?;
+        let oldest = alone.into_iter().chain(pooled).min();
         Ok(Totals { tallies: reads::tallies(self.sql())?, oldest_pending: oldest.map(Timestamp) })
+    }
+
+    /// Since when the first of those that had to wait for a time could start.
+    pub fn oldest_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        let due: Option<i64> = self.sql().value(OLDEST_DUE, params![now])?;
+        Ok(due.map(Timestamp))
     }
 
     pub fn groups(&self) -> Result<Vec<GroupStatus>> {

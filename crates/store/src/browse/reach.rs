@@ -12,7 +12,6 @@ use model::{Timestamp, limits};
 pub enum Listed {
     Steps,
     Workflows,
-    Flows,
 }
 
 impl Listed {
@@ -20,7 +19,6 @@ impl Listed {
         match self {
             Listed::Steps => "steps",
             Listed::Workflows => "workflows",
-            Listed::Flows => "flows",
         }
     }
 }

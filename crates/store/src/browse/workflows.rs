@@ -4,7 +4,7 @@ use super::{Browse, StepRow, statuses};
 use crate::sql::{Param, Row};
 use crate::statements::{OPEN_WORKFLOW, WORKFLOW_COLUMNS};
 use crate::workflows::{self, Definition};
-use crate::{Result, params, rows};
+use crate::{Result, params, reads, rows};
 use model::{
     BlockId, BranchDecision, CompensationRun, DispatchGroup, ResolutionDecision, StepId, Timestamp, Workflow,
     WorkflowId, WorkflowState, limits,
@@ -244,17 +244,9 @@ impl Browse {
         })
     }
 
-    /// How many workflows are in each state that is not over for good, by definition.
-    pub fn workflow_counts(&self) -> Result<Vec<(String, WorkflowState, u64)>> {
-        let text = format!(
-            "select definition_key, state, count(*) from workflows where {OPEN_WORKFLOW} group by 1, 2 order by 1, 2"
-        );
-        self.sql().rows(&text, params![], |row| {
-            let state = row.text(1)?;
-            let corrupt =
-                || crate::StoreError::Corrupt { table: "workflows", column: "state", value: state.into() };
-            Ok((row.get(0)?, state.parse().map_err(|_| corrupt())?, row.get::<i64>(2)?.unsigned_abs()))
-        })
+    /// How many workflows are in each state that is not over for good, by definition, from tallies: the first so many pairs.
+    pub fn workflow_counts(&self, limit: usize) -> Result<Vec<(String, WorkflowState, i64)>> {
+        reads::workflow_tallies(self.sql(), limit)
     }
 
     /// Workflows that are being done and of which nothing has happened since, neither to their steps and items nor below them; one

@@ -2,8 +2,8 @@
 
 use super::{Patience, PostgresStore, Scratch};
 use crate::sql::{Param, Sql};
-use crate::{SimClock, Store};
-use crate::{page_reads, turn_reads};
+use crate::statements::*;
+use crate::{SimClock, Store, page_reads, params, turn_reads};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +70,38 @@ fn no_page_scans_history() {
     for (text, values) in seen {
         let plan = planned(browse.sql(), &text, &values);
         assert_eq!(scan(&plan, &page_reads::HISTORY), None, "{plan:#?}\n{text}");
+    }
+}
+
+/// Lists for people go along an index in the order in which they are shown: nothing is sorted, and nothing read that is not looked at.
+#[test]
+fn what_is_listed_is_read_in_the_order_of_an_index() {
+    let (_scratch, store) = opened("list_plans");
+    prefer_indexes(store.reader());
+    // Of an empty table all rows are as soon sorted as read in order.
+    for way in ["bitmapscan", "sort", "incremental_sort"] {
+        store.reader().execute(&format!("set enable_{way} = off"), &[]).unwrap();
+    }
+    let (start, end) = ([0_u8; 16], [0xff_u8; 16]);
+    let flows = crate::flows::texts().into_iter().map(|(column, text)| (text, format!("flows_{column}")));
+    let named = |(text, index): (String, String)| {
+        (text, index.replace("user_id", "user"), params!["x", end, 10_i64].to_vec())
+    };
+    let flows = flows.map(named);
+    let workflows = [
+        (HALF_DONE_REACH, "workflows_open", params!["running", start, 9_i64].to_vec()),
+        (HALF_DONE_WORKFLOWS, "workflows_open", params!["running", start, end, 10_i64].to_vec()),
+        (UNRESOLVED_WORKFLOWS, "workflows_undecided", params![start, 10_i64].to_vec()),
+        (HALF_DONE_FLOWS, "flows_half_done", params![start, 10_i64].to_vec()),
+        (OPEN_REACH, "blocks_open", params!["alpha", start, 9_i64].to_vec()),
+        (OPEN_TREES, "blocks_open", params!["alpha", start, end, 10_i64].to_vec()),
+    ];
+    let workflows = workflows.map(|(text, index, values)| (with_columns(text), index.to_string(), values));
+    for (text, index, values) in flows.chain(workflows) {
+        let plan = planned(store.reader(), &text, &values);
+        let has = |word: &str| plan.iter().any(|line| line.contains(word));
+        assert!(has(&format!("using {index} on")) && has("Index Cond"), "{plan:#?}\n{text}");
+        assert!(!has("Sort") && !has("Seq Scan"), "{plan:#?}\n{text}");
     }
 }
 

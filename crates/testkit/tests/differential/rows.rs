@@ -17,7 +17,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 44] = [
+const TABLES: [(&str, &str, &str); 45] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -90,7 +90,7 @@ const TABLES: [(&str, &str, &str); 44] = [
     (
         "flows",
         "id type key entity_type entity_id run user_id state previous_state message error is_open retry_action cancel_action \
-         started_at started_by updated_at progressed_at timeout_at finished_at version",
+         started_at started_by updated_at progressed_at timeout_at finished_at version given_up_at",
         "id",
     ),
     ("flow_steps", "flow_id name position optional state at message", "flow_id, name"),

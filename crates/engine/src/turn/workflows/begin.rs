@@ -197,6 +197,7 @@ impl Node {
     fn new_entry(&self, workflow: Workflow, plan: Arc<Plan>, progress: Progress) -> Entry {
         Entry {
             answers: Answers::of(workflow.input.clone()),
+            counted: None,
             workflow,
             plan,
             progress,

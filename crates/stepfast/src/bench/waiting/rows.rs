@@ -88,7 +88,7 @@ fn put(batch: &mut Batch, kind: Kind, mut step: Step, (id, pinned): (WorkflowId,
             (workflow.state, workflow.paused_by) = (WorkflowState::Paused, Some(PausedBy::Person));
         }
     }
-    batch.workflows.push(WorkflowWrite { workflow, expected: None });
+    batch.workflows.push(WorkflowWrite { workflow, expected: None, counted: None });
     batch.steps.push(StepWrite { step, expected: None, detail: Default::default(), row: RowKnown::Nothing });
 }
 
