@@ -1,19 +1,31 @@
 //! What can be typed: the commands, their options and their help.
 
+mod again;
+mod examples;
 mod flows;
+mod help;
 mod notify;
+#[cfg(test)]
+mod reference;
 mod steps;
 mod stuck;
 mod subscriptions;
+#[cfg(test)]
+mod typed;
 mod upkeep;
+mod usual;
 mod workflows;
 
+pub use again::every;
 pub use flows::{AskFlow, Flows, ListFlows, MarkFlow, Progress, StartFlow};
+pub use help::command;
+#[cfg(test)]
+pub use help::paths;
 pub use notify::{Notify, NotifyTest};
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
 pub use stuck::{Alerts, Detect, ListAlerts, OnOff, Stuck};
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
-pub use upkeep::{Archive, Backup, Bench, Check, Migrate, Purge, Ticks};
+pub use upkeep::{Archive, Backup, Bench, Check, Completions, Migrate, Purge, Ticks};
 pub use workflows::{
     Apply, Cancel, Compensate, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Pauses, Polls,
     PollsVerb, Resolve, Resume, RetryCompensation, RetryFrom, Run, ShowWorkflow, SkipCompensation, Start,
@@ -29,8 +41,6 @@ use std::path::PathBuf;
     name = "stepfast",
     version,
     about = "Runs multi-step work that must not be lost, doubled or forgotten",
-    after_help = "Exit codes: 0 done · 1 the answer is no (not safe yet, findings, nothing found) · 2 wrong usage · \
-                  3 refused, with the reason · 4 the database or server does not answer",
     propagate_version = true
 )]
 pub struct Cli {
@@ -42,7 +52,7 @@ pub struct Cli {
 
 #[derive(Args, Clone)]
 pub struct Common {
-    /// The database, as sqlite:PATH
+    /// The database, as sqlite:PATH or postgres://USER@HOST/NAME
     #[arg(long, global = true, env = "STEPFAST_DB", value_name = "URL")]
     pub db: Option<String>,
     /// The address of a running server; found by itself beside a SQLite file
@@ -67,7 +77,7 @@ pub enum Command {
     Worker(Worker),
     /// Receive messages from a broker and call the processing endpoint for each; or ask a router that runs
     Router(Router),
-    /// A live engine with sample work, to look around
+    /// A live engine with one of everything, to look around
     Demo(Demo),
     /// Run a workflow from its file and show how it goes; exit 1 unless it succeeds
     Run(Run),
@@ -170,6 +180,10 @@ pub enum Command {
     Backup(Backup),
     /// Measure this machine and this engine
     Bench(Bench),
+    /// The whole at a glance: what waits, runs and failed, and whether a restart is safe
+    Status,
+    /// What your shell needs to complete commands and options
+    Completions(Completions),
 }
 
 #[derive(Args, Clone)]

@@ -3,6 +3,8 @@
 mod actions;
 mod dispatch_scheduler;
 mod notify;
+#[cfg(test)]
+mod reference;
 mod secrets;
 mod signing;
 mod stuck;

@@ -16,7 +16,7 @@ mod window;
 
 pub(crate) use stepfast::{Local, LocalConfig, host_name};
 
-use clap::Parser;
+use clap::FromArgMatches;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -47,7 +47,7 @@ impl fmt::Display for Unavailable {
 impl std::error::Error for Unavailable {}
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let typed = cli::command().get_matches();
     log_to_stderr();
     // The HTTP client looks for it before it speaks to anyone. Nobody has set another one yet.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -58,12 +58,20 @@ fn main() -> ExitCode {
             return ExitCode::from(4);
         }
     };
-    match runtime.block_on(cmd::run(cli)) {
+    match runtime.block_on(done(&typed)) {
         Ok(code) => code,
         Err(problem) => {
             eprintln!("stepfast: {problem:#}");
             ExitCode::from(code_of(&problem))
         }
+    }
+}
+
+/// Once, or again and again for whoever watches.
+async fn done(typed: &clap::ArgMatches) -> anyhow::Result<ExitCode> {
+    match cli::every(typed) {
+        Some(every) => cmd::again(typed, every).await,
+        None => cmd::run(cli::Cli::from_arg_matches(typed).unwrap_or_else(|wrong| wrong.exit())).await,
     }
 }
 

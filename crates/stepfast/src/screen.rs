@@ -1,6 +1,7 @@
 //! Workflows on a terminal: their steps as a tree, live, or change by change.
 
 mod changes;
+mod fit;
 mod length;
 mod live;
 mod paint;
@@ -8,6 +9,7 @@ mod timeline;
 mod tree;
 
 pub use changes::Changes;
+pub use fit::{table, width};
 pub use length::{length, took};
 pub use live::Live;
 pub use paint::{Paint, plain};

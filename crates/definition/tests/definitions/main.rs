@@ -4,6 +4,7 @@ mod hostile;
 mod invalid;
 mod page;
 mod reads;
+mod reference;
 mod valid;
 
 use std::path::{Path, PathBuf};

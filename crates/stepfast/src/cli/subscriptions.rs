@@ -8,9 +8,8 @@ pub enum Subscriptions {
     Add(SubscriptionAdd),
     /// All of them, oldest first
     List,
-    Show {
-        id: String,
-    },
+    /// One of them
+    Show { id: String },
     /// What is not named stays as it is
     Change(SubscriptionChange),
     /// Deliver nothing more; what was to be delivered already still is

@@ -58,6 +58,7 @@ pub struct Backup {
 
 #[derive(Args)]
 pub struct Bench {
+    /// What is measured
     #[arg(value_enum)]
     pub workload: Workload,
     /// Steps to run
@@ -87,4 +88,11 @@ pub struct Bench {
     /// Paused workflows beside the live work of `waiting`, in place of polls and pauses
     #[arg(long, conflicts_with = "waiting")]
     pub paused_workflows: Option<usize>,
+}
+
+#[derive(Args)]
+pub struct Completions {
+    /// The shell they are for
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
 }

@@ -36,6 +36,7 @@ pub struct Graph {
     /// A definition file, or the key of one on record
     #[arg(value_name = "FILE|KEY[@VERSION]")]
     pub of: String,
+    /// How it is drawn
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub format: GraphFormat,
 }

@@ -66,7 +66,7 @@ fn status(settings: &Settings, json: bool) -> Result<ExitCode> {
         let off = breaker.is_off(now);
         if json {
             output::line(&json!({"scope": scope, "off": off, "why": breaker.why, "by": breaker.by,
-                "since": breaker.since, "until": breaker.until}));
+                "since": output::at(breaker.since), "until": output::at(breaker.until)}));
             continue;
         }
         let why = breaker.why.filter(|_| off).map(|w| format!(", because {w}")).unwrap_or_default();

@@ -1,22 +1,15 @@
-//! `demo`: a live engine with a stream of sample work, to look around.
+//! `demo`: a live engine with one of everything and a stream of sample work, to look around.
+
+mod orders;
+mod scene;
 
 use super::serve::{Running, stop_signals};
 use crate::cli::Demo;
 use crate::config::{Settings, loopback};
 use anyhow::Result;
-use engine::{Engine, StartWorkflow};
-use model::NewStep;
-use serde_json::json;
-use serde_json::value::to_raw_value;
 use std::process::ExitCode;
 use std::time::Duration;
-use store::{Clock, Database, SystemClock};
-
-/// What the runs of the sample work are.
-const ORDER: &str = include_str!("../../../../examples/workflows/order-fulfilment.yaml");
-
-/// Between two orders of the sample work.
-const EVERY: Duration = Duration::from_millis(700);
+use store::Database;
 
 pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     let keep = args.dir.is_some();
@@ -25,15 +18,19 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
         .unwrap_or_else(|| std::env::temp_dir().join(format!("stepfast-demo-{}", std::process::id())));
     settings.database = Database::Sqlite(dir.join("demo.db"));
     settings.bind = loopback(args.port.unwrap_or(settings.bind.port()));
+    settings.engine.stuck = scene::stuck(&settings.engine.stuck);
     let running = Running::start(settings.clone()).await?;
     let stopped = stop_signals();
-    running.local.apply_text(ORDER, "order-fulfilment.yaml").await?;
+    scene::set(&running.local).await?;
     tell(&running.url, &settings);
-    let orders = tokio::spawn(orders(running.local.engine.clone()));
+    let engine = running.local.engine.clone();
+    let looking = tokio::spawn(async move { scene::look(&engine).await });
+    let orders = tokio::spawn(orders::orders(running.local.engine.clone()));
     tokio::select! {
         _ = stopped => {}
         _ = tokio::time::sleep(Duration::from_secs(args.seconds.unwrap_or(u64::MAX / 4))), if args.seconds.is_some() => {}
     }
+    looking.abort();
     orders.abort();
     running.stop().await?;
     if !keep {
@@ -48,80 +45,16 @@ fn tell(url: &str, settings: &Settings) {
     println!("  {url}/step-dispatcher\n");
     println!("Then try, in another terminal:\n");
     println!("  export STEPFAST_DB={db}");
-    println!("  stepfast list --state running,failed      workflows that run or went wrong");
+    println!("  stepfast status --watch                   the whole at a glance");
+    println!("  stepfast list --state failed,paused       workflows that went wrong or wait for somebody");
     println!("  stepfast show ID                          one of them, step by step");
-    println!("  stepfast steps list --state failed        what went wrong");
+    println!("  stepfast resolve ID                       decide about one that failed");
+    println!("  stepfast pauses                           what is waited for; an approval is one of them");
+    println!("  stepfast alerts list                      what is stuck");
+    println!("  stepfast message-groups show customer-7   a line that is blocked, and by what");
+    println!("  stepfast progress                         what is half done");
     println!("  stepfast steps show ID                    why a step is not running");
-    println!("  stepfast breaker off --why deploy         stop dispatching, let running work finish");
     println!("  stepfast drain --wait                     wait until it is safe to restart");
-    println!("  stepfast steps create --action echo --arguments '{{\"hello\":\"world\"}}'\n");
+    println!("  stepfast breaker on                       and go on\n");
     println!("Ctrl-C stops it.");
-}
-
-/// An order every now and then: a tree with parallel steps, and sometimes a failure with its resolver.
-async fn orders(engine: Engine) {
-    for n in 1u64.. {
-        if engine.create(vec![order(n)]).await.is_err() || run_of(&engine, n).await.is_err() {
-            return;
-        }
-        tokio::time::sleep(EVERY).await;
-    }
-}
-
-/// One in ten fails, and one in ten waits for five minutes.
-async fn run_of(engine: &Engine, n: u64) -> Result<()> {
-    let skus = ["tea", "cup", "pot", "milk"];
-    let items = skus.iter().cycle().skip(n as usize % 4).take(1 + n as usize % 5);
-    let items: Vec<_> = items.map(|sku| json!({"sku": sku, "quantity": 1 + n % 3})).collect();
-    let priority = if n.is_multiple_of(3) { "high" } else { "standard" };
-    let mut input = json!({"id": n, "priority": priority, "items": items});
-    match n % 10 {
-        3 => input["card"] = "declined".into(),
-        7 => {
-            let later = SystemClock::default().now() + Duration::from_secs(300);
-            input["not_before"] = server::convert::instant(later).into();
-        }
-        _ => {}
-    }
-    let mut start = StartWorkflow::of("order-fulfilment").with(&input)?;
-    start.labels.insert("order".into(), n.to_string());
-    engine.start_workflow(start).await?;
-    Ok(())
-}
-
-fn order(n: u64) -> NewStep {
-    let child = |key: &str, action: &str, index: u32, arguments: serde_json::Value| NewStep {
-        step_key: Some(key.into()),
-        index: Some(index),
-        arguments: to_raw_value(&arguments).ok(),
-        relatable_type: Some("order".into()),
-        relatable_id: Some(n.to_string()),
-        retry_delay_ms: Some(2_000),
-        ..NewStep::of(action)
-    };
-    let charge = match n % 7 {
-        0 => child("charge-card", "fail", 2, json!({"message": "card declined"})),
-        3 => child("charge-card", "fail", 2, json!({"message": "payment gateway timed out", "retry": true})),
-        _ => child("charge-card", "sleep", 2, json!({"ms": 400 + n * 37 % 900})),
-    };
-    let tell = NewStep {
-        kind: Some("resolve-exception".into()),
-        ..child("tell-customer", "echo", 1, json!({"order": n}))
-    };
-    NewStep {
-        step_key: Some(format!("order-{n}")),
-        label: Some(format!("Order {n}")),
-        arguments: to_raw_value(&json!({"order": n})).ok(),
-        relatable_type: Some("order".into()),
-        relatable_id: Some(n.to_string()),
-        priority: n.is_multiple_of(5).then(|| "high".into()),
-        children: vec![
-            child("reserve-stock", "sleep", 1, json!({"ms": 300 + n * 91 % 700})),
-            child("check-address", "echo", 1, json!({"order": n})),
-            charge,
-            child("ship", "sleep", 3, json!({"ms": 900 + n * 53 % 1500})),
-            tell,
-        ],
-        ..NewStep::of("echo")
-    }
 }

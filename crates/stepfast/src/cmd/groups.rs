@@ -25,9 +25,11 @@ pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
         if json {
             output::line(&json!({
                 "dispatch_group": group.dispatch_group, "owner": group.owner.map(|o| o.to_string()), "epoch": group.epoch,
-                "pending": pending, "running": running, "failed": failed, "breaker": group.breaker,
-                "current_tick_id": group.current_tick, "last_tick_completed": group.last_tick_completed_at,
-                "last_selected_at": group.last_selected_at, "capped": capped, "capped_with_left_over": left_over,
+                "pending": pending, "running": running, "failed": failed,
+                "breaker": {"off": group.breaker.off, "why": group.breaker.why, "by": group.breaker.by,
+                    "since": output::at(group.breaker.since), "until": output::at(group.breaker.until)},
+                "current_tick_id": group.current_tick, "last_tick_completed": output::at(group.last_tick_completed_at),
+                "last_selected_at": output::at(group.last_selected_at), "capped": capped, "capped_with_left_over": left_over,
             }));
             continue;
         }

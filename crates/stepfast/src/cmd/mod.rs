@@ -1,9 +1,11 @@
 //! One file per verb.
 
+mod again;
 mod alerts;
 mod apply;
 mod breaker;
 mod check;
+mod completions;
 mod definitions;
 mod demo;
 mod diff;
@@ -31,6 +33,7 @@ mod schema;
 mod serve;
 mod show;
 mod start;
+mod status;
 mod steer;
 mod steps;
 mod storage;
@@ -41,6 +44,8 @@ mod trigger;
 mod validate;
 mod watch;
 mod worker;
+
+pub use again::again;
 
 use crate::bench::{self, BenchArgs};
 use crate::cli::{self, Cli, Command};
@@ -59,6 +64,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
     match &command {
         Command::Validate(args) => return validate::run(args, common.json),
         Command::Schema => return schema::run(common.json),
+        Command::Completions(args) => return completions::run(args),
         _ => {}
     }
     let settings = Settings::load(&common)?;
@@ -110,7 +116,10 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Archive(args) => retention::archive(&settings, &common, args).await,
         Command::Purge(args) => retention::purge(&settings, &common, args).await,
         Command::Backup(args) => storage::backup(&settings, &args, common.json),
-        Command::Bench(_) | Command::Validate(_) | Command::Schema => unreachable!("it was run above"),
+        Command::Status => status::run(&settings, &common).await,
+        Command::Bench(_) | Command::Validate(_) | Command::Schema | Command::Completions(_) => {
+            unreachable!("it was run above")
+        }
     }
 }
 

@@ -16,7 +16,7 @@ pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
         let mine: Vec<&GroupStatus> = groups.iter().filter(|g| g.owner == Some(node.id)).collect();
         let owns: Vec<&str> = mine.iter().map(|g| g.dispatch_group.as_str()).collect();
         let since: BTreeMap<&str, _> =
-            mine.iter().map(|g| (g.dispatch_group.as_str(), g.owned_since)).collect();
+            mine.iter().map(|g| (g.dispatch_group.as_str(), output::at(g.owned_since))).collect();
         let latest = mine.iter().filter_map(|g| g.owned_since).max();
         let leads = groups.iter().find_map(|g| g.owner) == Some(node.id);
         let mine = sessions.iter().filter(|s| s.node == node.id);
@@ -24,7 +24,8 @@ pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
         if json {
             output::line(&json!({
                 "id": node.id.to_string(), "host": node.host, "pid": node.pid, "url": node.url, "version": node.version,
-                "started_at": node.started_at, "seen_at": node.seen_at, "ended_at": node.ended_at,
+                "started_at": output::at(Some(node.started_at)), "seen_at": output::at(Some(node.seen_at)),
+                "ended_at": output::at(node.ended_at),
                 "dispatch_groups": owns, "owned_since": since, "leader": leads, "standby": node.standby,
                 "sessions": count, "capacity": capacity,
             }));

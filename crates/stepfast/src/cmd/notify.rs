@@ -29,7 +29,10 @@ pub async fn run(settings: &Settings, common: &Common, verb: Notify) -> Result<E
             let removed = door.remove_channel(&channel, whoever(by)).await;
             door.close().await?;
             removed?;
-            output::text(format_args!("channel {channel} is removed"));
+            match common.json {
+                true => output::line(&serde_json::json!({ "removed": channel })),
+                false => output::text(format_args!("channel {channel} is removed")),
+            }
             Ok(ExitCode::SUCCESS)
         }
     }

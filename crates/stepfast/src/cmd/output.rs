@@ -1,28 +1,52 @@
 //! Data on standard output: tables for people, one JSON object a line for programs.
 
 use crate::bench::Figures;
-use comfy_table::{Table, presets};
+use crate::screen::{self, Paint};
 use model::Timestamp;
 use serde::Serialize;
 use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is printed stands here instead while a page is gathered, so that a look is drawn at once.
+static PAGE: Mutex<Option<String>> = Mutex::new(None);
+
+fn page() -> MutexGuard<'static, Option<String>> {
+    PAGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From here on nothing is printed until [`gathered`] is asked.
+pub fn gather() {
+    *page() = Some(String::new());
+}
+
+/// What would have been printed.
+pub fn gathered() -> String {
+    page().take().unwrap_or_default()
+}
 
 pub fn line(value: &impl Serialize) {
-    let text = serde_json::to_string(value).unwrap_or_default();
-    // A reader that closed the pipe has seen enough.
-    let _ = writeln!(std::io::stdout(), "{text}");
+    text(serde_json::to_string(value).unwrap_or_default());
 }
 
 pub fn text(words: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout(), "{words}");
+    match &mut *page() {
+        Some(page) => page.push_str(&format!("{words}\n")),
+        // A reader that closed the pipe has seen enough.
+        None => drop(writeln!(std::io::stdout(), "{words}")),
+    }
 }
 
 pub fn table(head: &[&str], rows: Vec<Vec<String>>) {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(head.to_vec());
-    for row in rows {
-        table.add_row(row);
+    let fitted = screen::table(head, rows, screen::width(), Paint::stdout());
+    text(fitted.text);
+    if !fitted.left_out.is_empty() {
+        eprintln!("no room for {}; a wider terminal or --json shows it", fitted.left_out.join(", "));
     }
-    text(table.trim_fmt());
+}
+
+/// An instant as programs read it everywhere: RFC 3339, in UTC.
+pub fn at(at: Option<Timestamp>) -> Option<String> {
+    at.map(server::convert::instant)
 }
 
 /// An instant as people read it, in UTC.

@@ -17,8 +17,8 @@ pub fn run(browse: &Browse, args: &Ticks, json: bool) -> Result<ExitCode> {
                 .map(|(phase, rows, us)| json!({"phase": phase, "rows": rows, "us": us}))
                 .collect();
             output::line(&json!({
-                "id": tick.id, "dispatch_group": tick.dispatch_group, "started_at": tick.started_at,
-                "completed_at": tick.completed_at, "duration_ms": tick.duration_us as f64 / 1e3, "turns": tick.turns,
+                "id": tick.id, "dispatch_group": tick.dispatch_group, "started_at": output::at(Some(tick.started_at)),
+                "completed_at": output::at(Some(tick.completed_at)), "duration_ms": tick.duration_us as f64 / 1e3, "turns": tick.turns,
                 "progress": tick.progress, "steps_dispatched": tick.steps_dispatched, "capped": tick.capped,
                 "left_over": tick.left_over, "phases": phases,
             }));

@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::Duration;
 use transport::token::TokenKey;
 
-const KEYS: [&str; 14] = [
+pub const KEYS: [&str; 14] = [
     "enabled",
     "poll-interval",
     "batch-size",

@@ -10,7 +10,7 @@ use store::Database;
 use toml::{Table, Value};
 
 const VARIABLE: &str = "STEPFAST_NOTIFY_";
-const KEYS: [&str; 12] = [
+pub const KEYS: [&str; 12] = [
     "name",
     "kind",
     "url",

@@ -8,7 +8,7 @@ use std::fmt;
 use toml::{Table, Value};
 
 pub const VARIABLE: &str = "STEPFAST_SECRETS_KEYS";
-const KEYS: [&str; 1] = ["keys"];
+pub const KEYS: [&str; 1] = ["keys"];
 const KEYS_MAX: usize = 16;
 
 /// Exactly what the file said, whatever it is: a complaint about its type would show it.

@@ -8,7 +8,7 @@ use stepfast::{Signing, signing_variable_part};
 use toml::{Table, Value};
 
 const VARIABLE: &str = "STEPFAST_SIGNING_";
-const KEYS: [&str; 1] = ["secret"];
+pub const KEYS: [&str; 1] = ["secret"];
 
 /// Exactly what the file said, whatever it is: a complaint about its type would show it.
 #[derive(Deserialize)]

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use std::time::Duration;
 use wire::StuckRuleBody;
 
-const KEYS: [&str; 6] = ["every", "auto", "per_hour", "per_entity_per_day", "cooling_off", "rule"];
-const RULE_KEYS: [&str; 21] = [
+pub const KEYS: [&str; 6] = ["every", "auto", "per_hour", "per_entity_per_day", "cooling_off", "rule"];
+pub const RULE_KEYS: [&str; 21] = [
     "name",
     "enabled",
     "entity",

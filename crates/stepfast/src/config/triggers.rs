@@ -7,7 +7,7 @@ use std::fmt;
 use toml::{Table, Value};
 
 const VARIABLE: &str = "STEPFAST_TRIGGERS_";
-const KEYS: [&str; 1] = ["secrets"];
+pub const KEYS: [&str; 1] = ["secrets"];
 
 /// Exactly what the file said, whatever it is: a complaint about its type would show it.
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use stepfast::RunnerConfig;
 
-const KEYS: [&str; 3] = ["concurrency", "prefetch", "queues"];
+pub const KEYS: [&str; 3] = ["concurrency", "prefetch", "queues"];
 const PRIORITY: &str = "priority";
 
 /// A queue, and how many of its jobs run at once; 0 leaves `priority` out.

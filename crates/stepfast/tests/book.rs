@@ -1,0 +1,154 @@
+//! The documents as a book: every page is in the summary, every link leads somewhere, and what is listed is what there is.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Where the part of the summary begins that is made from folders.
+const RECORDS: &str = "# Records";
+/// Folders that grow, one page at a time; they are listed by themselves.
+const FOLDERS: [(&str, &str); 3] =
+    [("machines", "State machines"), ("errors", "Errors"), ("decisions", "Decisions")];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Every page below a folder, in order.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        match path.is_dir() {
+            true => found.extend(pages(&path)),
+            false if path.extension().is_some_and(|ending| ending == "md") => found.push(path),
+            false => {}
+        }
+    }
+    found.sort();
+    found
+}
+
+fn title(page: &Path) -> String {
+    let text = read(page);
+    let head = text.lines().find_map(|line| line.strip_prefix("# "));
+    head.unwrap_or_else(|| panic!("{} has no title", page.display())).to_string()
+}
+
+/// The lists of the folders that grow.
+fn records() -> String {
+    let docs = root().join("docs");
+    let mut text = format!("{RECORDS}\n\n");
+    for (folder, name) in FOLDERS {
+        let (index, all) = (docs.join(folder).join("README.md"), pages(&docs.join(folder)));
+        if all.is_empty() {
+            continue;
+        }
+        let first = if index.exists() { format!("{folder}/README.md") } else { String::new() };
+        text.push_str(&format!("- [{name}]({first})\n"));
+        for page in all.iter().filter(|page| **page != index) {
+            let file = page.strip_prefix(&docs).unwrap().display();
+            text.push_str(&format!("  - [{}]({file})\n", title(page)));
+        }
+    }
+    text
+}
+
+#[test]
+fn every_page_is_in_the_summary() {
+    let docs = root().join("docs");
+    let path = docs.join("SUMMARY.md");
+    let summary = read(&path);
+    let written = summary.split(RECORDS).next().unwrap().to_string();
+    if std::env::var("STEPFAST_BLESS").is_ok_and(|value| value == "1") {
+        std::fs::write(&path, format!("{written}{}", records())).unwrap();
+    }
+    let summary = read(&path);
+    let stands = format!("{written}{}", records()) == summary;
+    assert!(stands, "the folders are not as docs/SUMMARY.md lists them; STEPFAST_BLESS=1 lists them anew");
+    let named: BTreeSet<PathBuf> =
+        links(&summary).into_iter().filter(|link| !link.is_empty()).map(|link| docs.join(link)).collect();
+    let all: BTreeSet<PathBuf> = pages(&docs).into_iter().filter(|page| *page != path).collect();
+    let missing: Vec<_> = all.difference(&named).collect();
+    assert!(missing.is_empty(), "docs/SUMMARY.md does not name {missing:?}");
+    let strange: Vec<_> = named.difference(&all).collect();
+    assert!(strange.is_empty(), "docs/SUMMARY.md names {strange:?}, which are not there");
+}
+
+#[test]
+fn the_book_is_made_of_the_documents() {
+    let book: toml::Table = read(&root().join("book.toml")).parse().unwrap();
+    assert_eq!(book["book"]["src"].as_str(), Some("docs"));
+}
+
+/// What a page links to, without what stands in code.
+fn links(page: &str) -> Vec<String> {
+    let text = prose(page);
+    let parts = text.split("](").skip(1).filter_map(|part| part.split(')').next());
+    parts.map(String::from).collect()
+}
+
+/// A page without its code, in blocks and in lines.
+fn prose(page: &str) -> String {
+    let mut text = String::new();
+    for block in page.split("```").step_by(2) {
+        for line in block.lines() {
+            // What is in backquotes inside the words of a link is part of the words.
+            let plain: String = line.split('`').step_by(2).collect::<Vec<_>>().join("");
+            text.push_str(&plain);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The anchor of a heading, as sites make it.
+fn anchor(heading: &str) -> String {
+    let words = heading.split("](").next().unwrap_or_default().trim().to_lowercase();
+    let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+fn anchors(page: &str) -> Vec<String> {
+    let outside = page.split("```").step_by(2).flat_map(str::lines);
+    let heads = outside.filter(|line| line.starts_with('#')).map(|line| anchor(line.trim_start_matches('#')));
+    heads.fold(Vec::new(), |mut all: Vec<String>, head| {
+        let before = all.iter().filter(|one| **one == head || one.starts_with(&format!("{head}-"))).count();
+        all.push(if all.contains(&head) { format!("{head}-{before}") } else { head });
+        all
+    })
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let root = root();
+    let beside =
+        ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|name| root.join(name));
+    let mut faults = Vec::new();
+    let mut tried = 0;
+    for page in pages(&root.join("docs")).into_iter().chain(beside) {
+        for link in links(&read(&page)).iter().filter(|link| !link.is_empty() && !link.contains(':')) {
+            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            tried += 1;
+            if !target.exists() {
+                faults.push(format!("{}: {link} is not there", page.display()));
+            } else if !place.is_empty() && !anchors(&read(&target)).iter().any(|one| one == place) {
+                faults.push(format!("{}: {link} has no such heading", page.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(tried > 150, "{tried} links were looked at");
+}
+
+#[test]
+fn anchors_and_links_are_read_as_sites_read_them() {
+    assert_eq!(anchor(" What is `stuck`, and why?"), "what-is-stuck-and-why");
+    assert_eq!(anchors("# A\n```\n# no\n```\n## B c\n## A\n"), ["a", "b-c", "a-1"]);
+    assert_eq!(links("[a](b.md) `[x](y)` ![p](q.svg)\n```\n[no](no)\n```\n"), ["b.md", "q.svg"]);
+}

@@ -1,0 +1,144 @@
+//! What somebody sees who sits at a terminal: colours where they are wanted, tables that fit, looks that are drawn again.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Home;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::File;
+use std::io::Read;
+use std::process::{Child, Command};
+
+const COLUMNS: u16 = 72;
+
+/// A command on a terminal of its own, and the screen of that.
+fn seated(mut command: Command) -> (Child, File) {
+    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let size = Winsize { ws_row: 30, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&screen, size).unwrap();
+    let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
+    let seat = File::options().read(true).write(true).open(name).unwrap();
+    command.stdin(seat.try_clone().unwrap()).stdout(seat.try_clone().unwrap()).stderr(seat);
+    command.env("TERM", "xterm-256color");
+    let child = command.spawn().unwrap();
+    (child, File::from(screen))
+}
+
+/// All that was on the screen until it ended, for somebody who has not asked for no colours.
+fn seen(mut command: Command) -> String {
+    command.env_remove("NO_COLOR");
+    ended(command)
+}
+
+fn ended(command: Command) -> String {
+    let (mut child, mut screen) = seated(command);
+    let mut bytes = Vec::new();
+    // The end of the other side is an error on Linux.
+    let _ = screen.read_to_end(&mut bytes);
+    assert!(child.wait().unwrap().success());
+    common::text(&bytes)
+}
+
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |all, part| {
+        all + part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').get(1..).unwrap_or_default()
+    })
+}
+
+fn with_steps() -> Home {
+    let home = Home::new();
+    let long = "a-key-that-is-as-long-as-keys-may-be-in-earnest";
+    home.ok(&["steps", "create", "--action", "fail", "--step-key", long, "--max-attempts", "1"]);
+    home.ok(&["steps", "create", "--action", "ghost", "--step-key", "short"]);
+    home.ok(&["dispatch", "--once"]);
+    home
+}
+
+#[test]
+fn a_table_fits_the_terminal_and_states_have_colours() {
+    let home = with_steps();
+    let screen = seen(home.command(&["steps", "list", "--all"]));
+    assert!(screen.contains("\u{1b}["), "there are colours: {screen:?}");
+    let plain = without_colours(&screen);
+    let widest = plain.lines().map(|line| line.trim_end().chars().count()).max();
+    assert!(widest <= Some(usize::from(COLUMNS)), "{widest:?}: {plain}");
+    let id = home.json(&["steps", "list", "--all", "--json"])[0]["id"].as_str().unwrap().to_string();
+    assert!(plain.contains(&id), "an id stays whole: {plain}");
+}
+
+#[test]
+fn nobody_gets_colours_who_does_not_want_them() {
+    let home = with_steps();
+    for args in [&["steps", "list", "--all"][..], &["status"], &["help"], &["steps", "--help"]] {
+        let mut command = home.command(args);
+        command.env("NO_COLOR", "1");
+        let screen = ended(command);
+        assert!(!screen.contains('\u{1b}'), "{args:?}: {screen}");
+        assert!(!home.ok(args).contains('\u{1b}'), "{args:?} in a pipe");
+    }
+    assert!(seen(home.command(&["help"])).contains('\u{1b}'), "on a terminal the help has them");
+}
+
+#[test]
+fn a_look_is_drawn_again_in_its_place() {
+    let home = with_steps();
+    let (mut child, mut screen) = seated(home.command(&["status", "--watch=1"]));
+    let (mut all, mut some) = (String::new(), [0u8; 4_096]);
+    while all.matches("\u{1b}[H").count() < 2 || !all.ends_with("\u{1b}[J") {
+        let n = screen.read(&mut some).unwrap();
+        all.push_str(&common::text(&some[..n]));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let first = all.split("\u{1b}[H").nth(1).unwrap();
+    for part in ["dispatching", "restart", "1 failed", "1 pending"] {
+        assert!(without_colours(first).contains(part), "{part} in {first:?}");
+    }
+}
+
+#[test]
+fn in_a_pipe_a_look_is_printed_when_it_changed() {
+    let home = with_steps();
+    let mut command = home.command(&["steps", "list", "--all", "--json", "--watch=1"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut next = || -> serde_json::Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let first = [next(), next()];
+    assert!(first.iter().any(|row| row["state"] == "failed"), "{first:?}");
+    home.ok(&["steps", "create", "--action", "ghost", "--step-key", "new"]);
+    let second = [next(), next(), next()];
+    assert!(second.iter().any(|row| row["step_key"] == "new"), "{second:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn shells_get_completions() {
+    let home = Home::new();
+    for (shell, part) in
+        [("bash", "complete -F"), ("zsh", "#compdef stepfast"), ("fish", "complete -c stepfast")]
+    {
+        let script = home.ok(&["completions", shell]);
+        assert!(script.contains(part) && script.contains("message-groups"), "{shell}");
+    }
+    home.fails(2, &["completions", "basic"]);
+}
+
+#[test]
+fn exit_codes_are_what_the_help_says() {
+    let home = Home::new();
+    let help = home.ok(&["--help"]);
+    for code in ["0  done", "1  the answer is no", "2  wrong usage", "3  refused", "4  the database"] {
+        assert!(help.contains(code), "{code} in {help}");
+    }
+    home.ok(&["migrate"]);
+    home.fails(1, &["definitions", "nobody"]);
+    home.fails(2, &["steps", "shwo"]);
+    home.fails(3, &["steps", "show", "42"]);
+    home.fails(4, &["list", "--server", "http://127.0.0.1:9"]);
+}
