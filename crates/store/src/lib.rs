@@ -46,8 +46,8 @@ pub use batch::{
     TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
-    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,
-    StepRow, Totals, WorkflowFilter,
+    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DecisionPlace, DefinitionKey, DefinitionLine, EventLine, Filter,
+    NoticePlace, PausePlace, PollFilter, StepRow, Totals, WorkflowFilter,
 };
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};

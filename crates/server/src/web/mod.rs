@@ -3,11 +3,14 @@
 mod address;
 mod alert;
 mod alerts;
+mod api;
 mod approve;
 mod assets;
+mod docs;
 mod flow;
 mod flows;
 mod layout;
+mod markdown;
 mod message_group;
 mod message_groups;
 mod notifications;
@@ -28,9 +31,13 @@ use crate::access::{Access, Routes, form, get, post};
 use axum::response::Redirect;
 use model::Right::{Operate, View};
 
+async fn home() -> Redirect {
+    Redirect::to("/step-dispatcher")
+}
+
 pub fn routes() -> Routes {
     Routes::default()
-        .at("/", [get(View, async || Redirect::to("/step-dispatcher"))])
+        .at("/", [get(View, home)])
         .at("/step-dispatcher", [get(View, step_dispatcher::page)])
         .at("/step-dispatcher/api", [get(View, step_dispatcher::api)])
         .at("/step-dispatcher/toggle", [post(Operate, step_dispatcher::toggle)])
@@ -52,6 +59,9 @@ pub fn routes() -> Routes {
         .at("/progress", [get(View, progress::page)])
         .at("/flows", [get(View, flows::page)])
         .at("/flows/{id}", [get(View, flow::page)])
+        .at("/docs/api", [get(Access::Open, api::page)])
+        .at("/docs/errors", [get(Access::Open, docs::errors)])
+        .at("/docs/errors/{code}", [get(Access::Open, docs::error)])
         .at("/assets/graph.css", [get(Access::Open, assets::graph)])
         .at("/assets/{name}", [get(Access::Open, assets::file)])
 }
