@@ -44,7 +44,7 @@ pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
     Attending, Created, Dispatch, Errand, Forced, GroupOperated, GroupOperation, Handed, Operated, Operation,
-    Outgoing, PollRecovery, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport,
+    Outgoing, PollRecovery, Publication, ReportAnswer, SeenStep, Sent, StartWorkflow, Started, TickReport,
     WorkflowOperated, WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;

@@ -46,6 +46,16 @@ pub struct Operation {
     #[serde(with = "word")]
     pub verb: Option<Verb>,
     pub dry_run: bool,
+    /// The step as it was looked at; if it is another by now, nothing is done.
+    #[serde(default)]
+    pub expected: Option<SeenStep>,
+}
+
+/// A step as somebody saw it: how often its row was written, and its attempt, for a claim may be on record before the row says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenStep {
+    pub version: u64,
+    pub attempt: u32,
 }
 
 /// A verb travels as its word.

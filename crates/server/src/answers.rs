@@ -17,13 +17,13 @@ mod within;
 mod workflows;
 
 pub use alerts::{alert, alert_figures, alerts, stuck_rule, stuck_rules};
-pub use channels::{channel, channels, notices};
-pub use course::{NoItems, decisions, events, items};
+pub use channels::{channel, channels, notices, notices_behind};
+pub use course::{NoItems, decisions, decisions_behind, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
 pub use family::{BELOW_SHOWN, Family, family};
 pub use flows::{flow, flows};
 pub use half_done::half_done;
-pub use pauses::{pauses, triggers};
+pub use pauses::{pauses, pauses_behind, triggers};
 pub use polls::{polls, read_poll_cursor};
 pub use progress::{flow_account, flow_progress, step_progress, workflow_progress};
 pub use rates::{Rates, Window, rates};
@@ -32,6 +32,7 @@ pub use timeline::{Bar, Lane, Span, Timeline, timeline};
 pub use within::{executions_within, steps_within, workflows_within};
 pub use workflows::{workflow, workflows};
 
+use crate::pages::cut;
 use crate::secrets::{Known, Secrets};
 use crate::{convert, figures, words};
 use model::{BlockId, Breaker, DispatchGroup, StepId, Timestamp};
@@ -171,7 +172,7 @@ pub fn groups(browse: &Browse, now: Timestamp) -> Result<wire::GroupPage> {
         let steps = figures::group(&totals.tallies, g.dispatch_group.as_str());
         convert::group_view(g, &everywhere, steps, now)
     };
-    Ok(wire::GroupPage { groups: groups.iter().map(view).collect() })
+    Ok(wire::GroupPage { groups: groups.iter().map(view).collect(), next: None })
 }
 
 pub fn breakers(browse: &Browse, now: Timestamp) -> Result<wire::BreakersView> {
@@ -211,17 +212,28 @@ pub fn nodes(browse: &Browse, now: Timestamp) -> Result<wire::NodePage> {
     let nodes = browse.nodes()?;
     Ok(wire::NodePage {
         nodes: nodes.iter().map(|n| convert::node_view(n, &groups, &sessions, now)).collect(),
+        next: None,
     })
 }
 
-pub fn ticks(browse: &Browse, dispatch_group: Option<&str>, limit: usize) -> Result<wire::TickPage> {
-    Ok(wire::TickPage {
-        ticks: browse.ticks(dispatch_group, limit)?.iter().map(convert::tick_view).collect(),
-    })
+/// Ticks, newest first, behind one.
+pub fn ticks(
+    browse: &Browse,
+    dispatch_group: Option<&str>,
+    after: Option<i64>,
+    limit: usize,
+) -> Result<wire::TickPage> {
+    let mut rows = browse.ticks_behind(dispatch_group, after, limit + 1)?;
+    let next = cut(&mut rows, limit, |tick| tick.id.to_string());
+    Ok(wire::TickPage { ticks: rows.iter().map(convert::tick_view).collect(), next })
 }
 
-pub fn audit(browse: &Browse, limit: usize) -> Result<wire::AuditPage> {
-    Ok(wire::AuditPage { audit: browse.audit(limit)?.iter().map(convert::audit_view).collect() })
+/// What people did, newest first, behind a number.
+pub fn audit(browse: &Browse, after: Option<i64>, limit: usize) -> Result<wire::AuditPage> {
+    let mut rows = browse.audit_behind(after, limit + 1)?;
+    let next = cut(&mut rows, limit, |(number, ..)| number.to_string());
+    let audit = rows.into_iter().map(|(_, at, entry)| convert::audit_view(&(at, entry))).collect();
+    Ok(wire::AuditPage { audit, next })
 }
 
 /// Every figure of the page, from tallies.

@@ -4,13 +4,15 @@
 
 use crate::answers;
 use crate::app::App;
+use crate::describe::{Answers, Operation};
 use crate::error::ApiError;
 use crate::extract::Params;
 use axum::extract::State;
 use axum::http::HeaderName;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use futures_util::stream::unfold;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -97,15 +99,31 @@ async fn read(app: &App) -> Result<DashboardView, ApiError> {
 }
 
 /// Nothing can be asked for but the figures.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {}
+
+/// A stream of figures.
+pub struct Stream<S>(S);
+
+impl<S: IntoResponse> IntoResponse for Stream<S> {
+    fn into_response(self) -> Response {
+        self.0.into_response()
+    }
+}
+
+impl<S> Answers for Stream<S> {
+    fn answer(about: &mut Operation) {
+        let figures = about.schemas.written::<DashboardView>();
+        about.answers(200, [("text/event-stream", Some(figures))]);
+    }
+}
 
 /// The figures, whenever they have changed.
 pub async fn listen(
     State(app): State<Arc<App>>,
     Params(Asked {}): Params<Asked>,
-) -> Result<impl IntoResponse, ApiError> {
+) -> Result<Stream<impl IntoResponse>, ApiError> {
     let figures = app.live.join(&app)?;
     let (over, until) = (app.listeners.over(), Instant::now() + STAY);
     let events = unfold((figures, over, until), async |(mut figures, mut over, until)| {
@@ -121,5 +139,5 @@ pub async fn listen(
         let event = Event::default().retry(BACK_SOON).data(text);
         Some((Ok::<_, Infallible>(event), (figures, over, until)))
     });
-    Ok((AppendHeaders(UNBUFFERED), Sse::new(events).keep_alive(KeepAlive::default())))
+    Ok(Stream((AppendHeaders(UNBUFFERED), Sse::new(events).keep_alive(KeepAlive::default()))))
 }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bulk;
+mod bulk_job;
 mod cli;
 mod cmd;
 mod config;

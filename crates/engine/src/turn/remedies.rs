@@ -53,7 +53,7 @@ impl Node {
         };
         let (by, why) = (seen.rule.operator(), seen.finding.message.clone());
         let (reply, answer) = reply();
-        self.operate(turn, Operation { step, by, why, verb, dry_run: false }, reply, now)?;
+        self.operate(turn, Operation { step, by, why, verb, dry_run: false, expected: None }, reply, now)?;
         Ok(outcome(answer))
     }
 

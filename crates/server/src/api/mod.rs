@@ -3,7 +3,9 @@
 mod alerts;
 mod audit;
 mod breaker;
+mod bulk;
 mod channels;
+mod check;
 mod course;
 mod definitions;
 mod dispatch;
@@ -17,6 +19,7 @@ mod keys;
 mod message_groups;
 mod metrics;
 mod nodes;
+mod openapi;
 mod operate;
 mod polls;
 mod pools;
@@ -36,6 +39,7 @@ pub use alerts::{Wanted as WantedAlerts, review_of};
 pub use dispatch::{Processed, Processing};
 pub use flows::{Wanted as WantedFlows, missing as missing_flow};
 pub use message_groups::Wanted as WantedGroups;
+pub use operate::explained;
 pub use progress::Wanted as WantedProgress;
 pub use router::{Routing, serve as serve_router};
 pub use steps::Wanted;
@@ -54,6 +58,8 @@ pub fn routes() -> Routes {
         .at("/livez", [get(Access::Open, health::livez)])
         .at("/readyz", [get(Access::Open, health::readyz)])
         .at("/metrics", [get(View, metrics::metrics)])
+        .at("/openapi.json", [get(Access::Open, openapi::show)])
+        .at("/definition.schema.json", [get(Access::Open, definitions::schema)])
         .at("/api/dispatch/process", [post(Access::Token, dispatch::process)])
         .at("/v1/steps", [get(View, steps::list), post(Start, steps::create)])
         .at("/v1/steps/{id}", [get(View, steps::show)])
@@ -61,8 +67,9 @@ pub fn routes() -> Routes {
         .at("/v1/steps/{id}/{verb}", [post(Operate, operate::operate)])
         .at("/v1/definitions", [get(View, definitions::list), text(Operate, definitions::apply)])
         .at("/v1/definitions/{workflow}", [get(View, definitions::show)])
-        .at("/v1/definitions/{workflow}/{version}", [get(View, definitions::show)])
+        .at("/v1/definitions/{workflow}/{version}", [get(View, definitions::show_version)])
         .at("/v1/definitions/{workflow}/{version}/graph", [get(View, definitions::graph)])
+        .at("/v1/definitions/{workflow}/{version}/diff", [get(View, definitions::diff)])
         .at("/v1/workflows", [get(View, workflows::list), post(Start, workflows::start)])
         .at("/v1/workflows/{id}", [get(View, workflows::show)])
         .at("/v1/workflows/{id}/events", [get(View, course::events)])
@@ -89,6 +96,7 @@ pub fn routes() -> Routes {
         .at("/v1/groups", [get(View, groups::list)])
         .at("/v1/breaker", [get(View, breaker::show), post(Operate, breaker::switch)])
         .at("/v1/pools", [get(View, pools::list), post(Operate, pools::set)])
+        .at("/v1/pools/{name}", [get(View, pools::show)])
         .at("/v1/pools/{name}/remove", [post(Operate, pools::remove)])
         .at("/v1/message-groups", [get(View, message_groups::list)])
         .at("/v1/message-groups/{name}", [get(View, message_groups::show)])
@@ -114,6 +122,10 @@ pub fn routes() -> Routes {
         .at("/v1/executions/forget", [post(Administer, executions::forget)])
         .at("/v1/executions/{namespace}/{key}", [get(View, executions::show)])
         .at("/v1/retention", [post(Administer, retention::retain)])
+        .at("/v1/check", [get(Administer, check::check)])
+        .at("/v1/bulk", [get(View, bulk::list), post(Operate, bulk::create)])
+        .at("/v1/bulk/{id}", [get(View, bulk::show)])
+        .at("/v1/bulk/{id}/cancel", [post(Operate, bulk::cancel)])
         .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
         .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])
         .and(tracked())
@@ -146,10 +158,15 @@ fn told() -> Routes {
         .at("/v1/stuck/rules", [get(View, stuck::rules)])
         .at(
             "/v1/stuck/rules/{name}",
-            [put(Administer, stuck::put_rule), delete(Administer, stuck::remove_rule)],
+            [
+                get(View, stuck::rule),
+                put(Administer, stuck::put_rule),
+                delete(Administer, stuck::remove_rule),
+            ],
         )
         .at("/v1/stuck/auto", [put(Operate, stuck::switch)])
         .at("/v1/channels", [get(View, channels::list), post(Administer, channels::put)])
+        .at("/v1/channels/{name}", [get(View, channels::show)])
         .at("/v1/channels/{name}/remove", [post(Administer, channels::remove)])
         .at("/v1/channels/{name}/test", [post(Operate, channels::test)])
         .at("/v1/notices", [get(View, channels::notices)])

@@ -4,14 +4,17 @@ use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::convert;
+use crate::describe::TakenOrKept;
 use crate::error::ApiError;
-use crate::extract::{Params, PostedText, Signed, ThisWorkflow, page_size, workflow_id};
+use crate::extract::{Params, Path, PostedText, Signed, ThisWorkflow, page_size, workflow_id};
+use crate::pages::{Wanted, place, place_in_time};
 use crate::triggers::{Sender, Source, sender};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use engine::{Ask, Begin, EngineError, ExecutionError, TokenOrder, TriggerOrder};
 use model::{TriggerAnswer, WorkflowId, limits};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +23,27 @@ use store::pauses::Waiting;
 /// How long it is known where a signed message came first: far longer than it is taken.
 const BOUND_FOR: Duration = Duration::from_secs(24 * 3600);
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
     key: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Addressed {
     workflow_id: String,
     trigger_key: String,
 }
 
 type Answered = (StatusCode, Json<wire::TriggeredView>);
+type Reply = TakenOrKept<wire::TriggeredView>;
+
+/// What is not used yet is kept.
+fn reply((status, Json(view)): Answered) -> Reply {
+    match status {
+        StatusCode::ACCEPTED => TakenOrKept::Kept(view),
+        _ => TakenOrKept::Taken(view),
+    }
+}
 
 /// From anywhere: nothing is said before it is known who asks.
 pub async fn receive(
@@ -40,7 +52,7 @@ pub async fn receive(
     Source(source): Source,
     headers: HeaderMap,
     PostedText(body): PostedText,
-) -> Result<Answered, ApiError> {
+) -> Result<Reply, ApiError> {
     let id = id.parse::<WorkflowId>().ok();
     let Sender { identity, run, signed_for } = sender(&app, (id, &trigger_key), &headers, &body).await?;
     let Some(workflow) = id else { return Err(unknown(&trigger_key)) };
@@ -53,7 +65,7 @@ pub async fn receive(
         run,
         ..TriggerOrder::of(workflow, &trigger_key, text(&body)?, &identity)
     };
-    send(&app, order).await
+    send(&app, order).await.map(reply)
 }
 
 /// A signature says nothing of the place that a message was meant for. So it counts where it came first, and whoever recorded it
@@ -80,13 +92,13 @@ pub async fn send_one(
     (ThisWorkflow(workflow), Path(Named { key })): (ThisWorkflow, Path<Named>),
     (Source(source), headers, Params(Signed { by })): (Source, HeaderMap, Params<Signed>),
     PostedText(body): PostedText,
-) -> Result<Answered, ApiError> {
+) -> Result<Reply, ApiError> {
     let order = TriggerOrder {
         webhook_id: webhook_id(&headers),
         source,
         ..TriggerOrder::of(workflow, &key, text(&body)?, &caller.signed(by)?)
     };
-    send(&app, order).await
+    send(&app, order).await.map(reply)
 }
 
 fn webhook_id(headers: &HeaderMap) -> Option<String> {
@@ -123,8 +135,10 @@ pub async fn send(app: &App, order: TriggerOrder) -> Result<Answered, ApiError> 
 pub async fn list(
     State(app): State<Arc<App>>,
     ThisWorkflow(id): ThisWorkflow,
+    Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::TriggerPayloadPage>, ApiError> {
-    let found = app.read(move |browse| answers::triggers(browse, id)).await?;
+    let (limit, after) = (wanted.whole()?, place(wanted.after.as_deref())?);
+    let found = app.read(move |browse| answers::triggers(browse, id, after, limit)).await?;
     found.map(Json).ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
 }
 
@@ -141,13 +155,16 @@ pub async fn token(
     Ok(Json(wire::TokenView { token: token.reveal().into(), page }))
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WantedPauses {
     /// Only those whose time comes within so many seconds, the next first.
     due_within: Option<u64>,
     workflow: Option<String>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
+    /// `next` of the page before.
+    after: Option<String>,
 }
 
 pub async fn pauses(
@@ -159,6 +176,7 @@ pub async fn pauses(
     let within = wanted.due_within.map(|seconds| seconds.min(limits::WAIT_MAX.as_secs()));
     let which =
         within.map_or(Waiting::All, |seconds| Waiting::DueBy(app.now() + Duration::from_secs(seconds)));
-    let pauses = app.read(move |browse| answers::pauses(browse, (of, which), limit)).await?;
+    let after = place_in_time(wanted.after.as_deref())?;
+    let pauses = app.read(move |browse| answers::pauses_behind(browse, (of, which), after, limit)).await?;
     Ok(Json(pauses))
 }

@@ -8,23 +8,24 @@ use crate::access::Caller;
 use crate::api;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::workflow_id;
+use crate::extract::{Path, workflow_id};
 use crate::triggers::{Listener, Source};
 use crate::words::clock;
 use axum::extract::rejection::FormRejection;
-use axum::extract::{Form, Path, State};
+use axum::extract::{Form, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::TriggerOrder;
 use maud::{Markup, html};
 use model::{Pause, PauseState, WorkflowId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
 /// Who answered, in the audit, where there is no key.
 const BY: &str = "dashboard";
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Addressed {
     workflow_id: String,
     trigger_key: String,

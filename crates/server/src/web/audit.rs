@@ -10,6 +10,7 @@ use crate::words::clock;
 use axum::extract::State;
 use maud::{Markup, html};
 use model::limits;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use wire::AuditView;
@@ -17,7 +18,7 @@ use wire::AuditView;
 /// Characters of what something was before and after.
 const STATE_SHOWN: usize = 200;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     limit: Option<usize>,
@@ -25,7 +26,7 @@ pub struct Wanted {
 
 pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
     let limit = page_size(wanted.limit)?;
-    let rows = app.read(move |browse| answers::audit(browse, limit)).await?.audit;
+    let rows = app.read(move |browse| answers::audit(browse, None, limit)).await?.audit;
     Ok(plain(&app, "Audit", None, render(&rows, limit)))
 }
 

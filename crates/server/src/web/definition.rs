@@ -7,12 +7,13 @@ use crate::answers;
 use crate::app::App;
 use crate::drawing;
 use crate::error::ApiError;
-use crate::extract::Params;
+use crate::extract::{Params, Path};
 use crate::words::{clock, number};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::EngineError;
 use maud::{Markup, PreEscaped, html};
 use model::definition::Definition;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use store::{Browse, Result as Read};
@@ -21,13 +22,13 @@ use wire::DefinitionView;
 /// Versions that can be compared with.
 const VERSIONS_SHOWN: usize = 100;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
     workflow: String,
     version: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Compared {
     against: Option<String>,

@@ -9,11 +9,12 @@ use crate::extract::{Params, page_size};
 use crate::words::{clock, number};
 use axum::extract::State;
 use maud::{Markup, html};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use wire::{DefinitionPage, DefinitionView};
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     after: Option<String>,

@@ -12,13 +12,14 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use model::ExecutionState;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use store::executions::ExecutionFilter;
 use wire::{ExecutionPage, ExecutionView};
 
 /// What a form leaves empty is not asked for.
-#[derive(Clone, Deserialize, Default)]
+#[derive(Clone, Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     namespace: String,

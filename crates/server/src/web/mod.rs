@@ -4,12 +4,14 @@ mod address;
 mod alert;
 mod alerts;
 mod answer;
+mod api;
 mod approve;
 mod assets;
 mod audit;
 mod chart;
 mod definition;
 mod definitions;
+mod docs;
 mod execution;
 mod executions;
 mod flow;
@@ -18,6 +20,7 @@ mod forms;
 mod gantt;
 mod keys;
 mod layout;
+mod markdown;
 mod message_group;
 mod message_groups;
 mod nav;
@@ -49,9 +52,13 @@ use crate::live;
 use axum::response::Redirect;
 use model::Right::{Administer, Operate, View};
 
+async fn home() -> Redirect {
+    Redirect::to("/step-dispatcher")
+}
+
 pub fn routes() -> Routes {
     Routes::default()
-        .at("/", [get(View, async || Redirect::to("/step-dispatcher"))])
+        .at("/", [get(View, home)])
         .at("/step-dispatcher", [get(View, step_dispatcher::page)])
         .at("/step-dispatcher/api", [get(View, step_dispatcher::api)])
         .at("/step-dispatcher/live", [get(View, live::listen)])
@@ -74,6 +81,9 @@ pub fn routes() -> Routes {
         .at("/progress", [get(View, progress::page)])
         .at("/flows", [get(View, flows::page)])
         .at("/flows/{id}", [get(View, flow::page)])
+        .at("/docs/api", [get(Access::Open, api::page)])
+        .at("/docs/errors", [get(Access::Open, docs::errors)])
+        .at("/docs/errors/{code}", [get(Access::Open, docs::error)])
         .and(around())
         .at("/assets/graph.css", [get(Access::Open, assets::graph)])
         .at("/assets/{name}", [get(Access::Open, assets::file)])

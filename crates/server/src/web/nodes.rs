@@ -9,6 +9,7 @@ use crate::extract::Params;
 use crate::words::{clock, number};
 use axum::extract::State;
 use maud::{Markup, html};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use wire::{NodeView, SessionView, TickView};
@@ -16,7 +17,7 @@ use wire::{NodeView, SessionView, TickView};
 /// Ticks that are shown.
 const TICKS_SHOWN: usize = 50;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     dispatch_group: Option<String>,
@@ -25,7 +26,7 @@ pub struct Wanted {
 pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
     let (now, group) = (app.now(), wanted.dispatch_group.clone());
     let read = move |browse: &store::Browse| {
-        let ticks = answers::ticks(browse, group.as_deref(), TICKS_SHOWN)?.ticks;
+        let ticks = answers::ticks(browse, group.as_deref(), None, TICKS_SHOWN)?.ticks;
         let groups = browse.groups()?.iter().map(|status| status.dispatch_group.to_string()).collect();
         Ok(Page { nodes: answers::nodes(browse, now)?.nodes, ticks, groups })
     };

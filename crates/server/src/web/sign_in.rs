@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use model::{Key, Right};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ const POLICIES: [(header::HeaderName, &str); 2] = [
 ];
 
 /// Not to be printed.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Entered {
     key: String,
 }

@@ -12,6 +12,7 @@ use crate::words::{clock, number};
 use axum::Json;
 use axum::extract::State;
 use maud::{Markup, html};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use wire::{ActionFigures, DashboardView, Figures, GroupFigures, HostFigures};
@@ -27,7 +28,7 @@ async fn figures(app: &App) -> Result<DashboardView, ApiError> {
 }
 
 /// How far back the charts look.
-#[derive(Clone, Copy, Deserialize, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Deserialize, Default, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Span {
     #[default]
@@ -35,7 +36,7 @@ enum Span {
     Day,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     span: Span,

@@ -11,6 +11,7 @@ use crate::words::{clock, span};
 use axum::extract::State;
 use maud::{Markup, html};
 use model::{Right, Timestamp};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use store::PollFilter;
@@ -20,7 +21,7 @@ use wire::{PauseView, PollPage, PollingView};
 /// Pauses that are shown, the oldest first.
 const PAUSES_SHOWN: usize = 200;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     after: Option<String>,

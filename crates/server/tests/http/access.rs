@@ -12,6 +12,8 @@ const EXPECTED: &str = "
     GET  /livez                      open
     GET  /readyz                     open
     GET  /metrics                    view
+    GET  /openapi.json               open
+    GET  /definition.schema.json     open
     POST /api/dispatch/process       token
     GET  /v1/steps                   view
     POST /v1/steps                   start
@@ -23,6 +25,7 @@ const EXPECTED: &str = "
     GET  /v1/definitions/{workflow}  view
     GET  /v1/definitions/{workflow}/{version} view
     GET  /v1/definitions/{workflow}/{version}/graph view
+    GET  /v1/definitions/{workflow}/{version}/diff view
     GET  /v1/workflows               view
     POST /v1/workflows               start
     GET  /v1/workflows/{id}          view
@@ -51,6 +54,7 @@ const EXPECTED: &str = "
     POST /v1/breaker                 operate
     GET  /v1/pools                   view
     POST /v1/pools                   operate
+    GET  /v1/pools/{name}            view
     POST /v1/pools/{name}/remove     operate
     GET  /v1/message-groups          view
     GET  /v1/message-groups/{name}   view
@@ -76,6 +80,11 @@ const EXPECTED: &str = "
     POST /v1/executions/forget       administer
     GET  /v1/executions/{namespace}/{key} view
     POST /v1/retention               administer
+    GET  /v1/check                   administer
+    GET  /v1/bulk                    view
+    POST /v1/bulk                    operate
+    GET  /v1/bulk/{id}               view
+    POST /v1/bulk/{id}/cancel        operate
     GET  /v1/keys                    administer
     POST /v1/keys                    administer
     POST /v1/keys/{id}/revoke        administer
@@ -96,11 +105,13 @@ const EXPECTED: &str = "
     POST /v1/alerts/{id}/{verb}      operate
     POST /v1/stuck/detect            operate
     GET  /v1/stuck/rules             view
+    GET  /v1/stuck/rules/{name}      view
     PUT  /v1/stuck/rules/{name}      administer
     DELETE /v1/stuck/rules/{name}    administer
     PUT  /v1/stuck/auto              operate
     GET  /v1/channels                view
     POST /v1/channels                administer
+    GET  /v1/channels/{name}         view
     POST /v1/channels/{name}/remove  administer
     POST /v1/channels/{name}/test    operate
     GET  /v1/notices                 view
@@ -139,6 +150,9 @@ const EXPECTED: &str = "
     GET  /settings                   view
     GET  /keys                       administer
     GET  /audit                      view
+    GET  /docs/api                   open
+    GET  /docs/errors                open
+    GET  /docs/errors/{code}         open
     GET  /assets/graph.css           open
     GET  /assets/{name}              open";
 
@@ -173,7 +187,10 @@ fn filled(path: &str) -> String {
     // A place that does not exist: whoever may listen is told so, and does not listen for ever.
     let path = path.replace("/v1/events", "/v1/events?after=nowhere");
     let path = path.replace("/step-dispatcher/live", "/step-dispatcher/live?what=ever");
-    path.replace("{id}", id).replace("{verb}", "cancel").replace("{name}", "page.css")
+    path.replace("{id}", id)
+        .replace("{verb}", "cancel")
+        .replace("{name}", "page.css")
+        .replace("{code}", "late")
 }
 
 fn asked(method: &Method, path: &str, takes: Takes) -> axum::http::request::Builder {
@@ -198,7 +215,18 @@ fn methods() -> Vec<Method> {
 #[tokio::test]
 async fn s1_from_elsewhere_nothing_is_answered_without_a_key() {
     let place = Place::open();
-    let allowed = ["/livez", "/readyz", "/sign-in", "/assets/graph.css", "/assets/{name}"];
+    let allowed = [
+        "/livez",
+        "/readyz",
+        "/openapi.json",
+        "/definition.schema.json",
+        "/sign-in",
+        "/docs/api",
+        "/docs/errors",
+        "/docs/errors/{code}",
+        "/assets/graph.css",
+        "/assets/{name}",
+    ];
     let mut paths: Vec<&str> = server::routes().iter().map(|route| route.path).collect();
     paths.dedup();
     paths.extend(["/nothing", "/v1", "/v1/steps/", "//v1/steps", "/v1/keys/x/y/z"]);
@@ -386,6 +414,12 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/router/pools".into(), json!({"pools": []}), vec![""]),
         ("/v1/router/pools/x/suspend".into(), json!({}), vec![""]),
         ("/v1/retention".into(), json!({"archive": {"before": 1}}), vec!["", "/archive"]),
+        (
+            "/v1/bulk".into(),
+            json!({"what": "steps", "filter": {"queue": "x"}, "verb": "skip", "dry_run": true}),
+            vec!["", "/filter"],
+        ),
+        (format!("/v1/bulk/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
         ("/v1/keys".into(), json!({"name": "x", "role": "admin"}), vec![""]),
         (format!("/v1/keys/{key}/revoke"), json!({}), vec![""]),
         ("/step-dispatcher/toggle".into(), json!({"enabled": false}), vec![""]),
@@ -426,7 +460,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let posts = posts.filter(|r| r.access != Access::Token);
     // What is sent to a trigger is whatever its definition asks for.
     let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
-    assert_eq!(posts, 42, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 44, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

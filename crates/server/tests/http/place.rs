@@ -230,11 +230,15 @@ pub fn peer(address: &str) -> ConnectInfo<SocketAddr> {
     ConnectInfo(address.parse().unwrap())
 }
 
+/// Every answer is held to the document.
 pub async fn ask(router: &Router, request: Request<Body>) -> Answer {
+    let (method, path) = (request.method().clone(), request.uri().path().to_string());
     let response = router.clone().oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let bytes = to_bytes(body, 64 << 20).await.unwrap();
-    Answer { status: parts.status, headers: parts.headers, bytes }
+    let answer = Answer { status: parts.status, headers: parts.headers, bytes };
+    crate::document::hold(&method, &path, &answer);
+    answer
 }
 
 fn scratch(server: &str) -> Scratch {

@@ -106,6 +106,8 @@ impl Running {
                 Some(_) => settings.actions.register_all_but_deliver(&mut registry)?,
                 None => settings.actions.register(&mut registry)?,
             }
+            let bulk = server::Bulk::new(local.engine.clone(), settings.database.clone());
+            crate::bulk_job::register(&mut registry, bulk);
             local.run(registry, settings.workers).await?;
         }
         let (close, closed) = oneshot::channel::<()>();

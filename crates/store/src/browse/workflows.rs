@@ -6,8 +6,8 @@ use crate::statements::{OPEN_WORKFLOW, WORKFLOW_COLUMNS};
 use crate::workflows::{self, Definition};
 use crate::{Result, params, reads, rows};
 use model::{
-    BlockId, BranchDecision, CompensationRun, DispatchGroup, ResolutionDecision, StepId, Timestamp, Workflow,
-    WorkflowId, WorkflowState, limits,
+    BlockId, CompensationRun, DispatchGroup, ResolutionDecision, StepId, Timestamp, Workflow, WorkflowId,
+    WorkflowState, limits,
 };
 
 /// Which workflows; everything that is said must hold.
@@ -22,6 +22,8 @@ pub struct WorkflowFilter {
     pub created_to: Option<Timestamp>,
     /// Also those that a step of another workflow started.
     pub nested: bool,
+    /// Not those about which somebody has decided that nobody is asked any more.
+    pub unresolved: bool,
     pub after: Option<WorkflowId>,
     pub ascending: bool,
     pub limit: usize,
@@ -85,6 +87,24 @@ impl Browse {
             "select {WORKFLOW_COLUMNS} from workflows w {condition} order by id {order} limit {limit}"
         );
         self.sql().rows(&text, &values, workflows::read)
+    }
+
+    /// The ids alone, for whoever does something to each.
+    pub fn workflow_ids(&self, filter: &WorkflowFilter) -> Result<Vec<WorkflowId>> {
+        let (condition, values) = conditions(filter, None);
+        let order = if filter.ascending { "asc" } else { "desc" };
+        let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
+        let text = format!("select id from workflows w {condition} order by id {order} limit {limit}");
+        self.sql().rows(&text, &values, |row| Ok(WorkflowId::from_bytes(row.get(0)?)))
+    }
+
+    /// How many there are, counted up to so many.
+    pub fn count_workflows(&self, filter: &WorkflowFilter, most: usize) -> Result<u64> {
+        let (condition, values) = conditions(filter, None);
+        let text = format!(
+            "select count(*) from (select 1 as one from workflows w {condition} limit {most}) as found"
+        );
+        self.sql().value(&text, &values)
     }
 
     /// The steps of a workflow in the order of its definition; items of a fan-out are found in its block.
@@ -153,30 +173,6 @@ impl Browse {
     /// What was undone of a workflow, or is to be.
     pub fn compensation_runs(&self, id: WorkflowId) -> Result<Vec<CompensationRun>> {
         workflows::all_compensation_runs(self.sql(), id, limits::PAGE_ROWS_MAX)
-    }
-
-    pub fn branch_decisions(&self, id: WorkflowId) -> Result<Vec<BranchDecision>> {
-        let text = format!(
-            "select step_key, kind, expression, result, inputs, at from branch_decisions
-              where workflow_id = $1 order by at, step_key limit {}",
-            limits::PAGE_ROWS_MAX
-        );
-        self.sql().rows(&text, params![id], |row| {
-            let kind = match row.text(1)? {
-                "when" => "when",
-                "branch" => "branch",
-                _ => "terminate_when",
-            };
-            Ok(BranchDecision {
-                workflow: id,
-                step_key: row.get(0)?,
-                kind,
-                expression: row.get(2)?,
-                result: row.get(3)?,
-                inputs: row.get(4)?,
-                at: Timestamp(row.get(5)?),
-            })
-        })
     }
 
     /// A version of a definition, or its newest.
@@ -297,6 +293,9 @@ fn conditions(filter: &WorkflowFilter, oldest: Option<WorkflowId>) -> (String, V
     }
     if !filter.nested {
         conditions.push("parent_step_id is null".into());
+    }
+    if filter.unresolved {
+        conditions.push("resolved_at is null".into());
     }
     if !filter.states.is_empty() {
         conditions.push(format!("state in ({})", statuses::listed(&filter.states)));
