@@ -95,10 +95,11 @@ async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
     let route = app.table.find(request);
     let access = route.map(|route| route.access);
     let caller = who(app, request, access).await?;
-    if !matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+    if let Some(route) = route.filter(|_| !matches!(request.method, Method::GET | Method::HEAD)) {
         same_origin(request, &caller)?;
-        fitting_body(request, route.map_or(Takes::Json, |route| route.body))?;
+        fitting_body(request, route.body)?;
     }
+    storable(request)?;
     if let Some(Access::Needs(right)) = access {
         caller.must(right)?;
     }
@@ -146,6 +147,15 @@ fn is_here(request: &Parts) -> bool {
     let mut names = request.headers.keys().map(HeaderName::as_str);
     let is_forwarded = names.any(|name| FORWARDED.contains(&name) || name.starts_with("x-forwarded-"));
     !is_forwarded && peer(request).is_some_and(|ip| ip.is_loopback())
+}
+
+/// Not every database keeps the character zero in a text, so none is asked for one.
+fn storable(request: &Parts) -> Result<(), ApiError> {
+    let address = request.uri.path_and_query().map_or("", |address| address.as_str());
+    if address.contains("%00") {
+        return Err(ApiError::BadRequest("the address holds a NUL character; remove it".into()));
+    }
+    Ok(())
 }
 
 pub fn own_name(request: &Parts) -> Result<(), ApiError> {

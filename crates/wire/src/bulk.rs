@@ -141,7 +141,7 @@ pub struct BulkView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BulkAnswer {
-    Running(BulkView),
+    Running(Box<BulkView>),
     Preview(BulkPreview),
 }
 

@@ -40,7 +40,7 @@ pub async fn create(
     let start =
         StartWorkflow { workflow: bulk::WORKFLOW.into(), version, input, by: Some(by), ..Default::default() };
     let started = app.site.engine.start_workflow(start).await?;
-    Ok(MadeOrThere::Made(BulkAnswer::Running(found(&app, started.id).await?)))
+    Ok(MadeOrThere::Made(BulkAnswer::Running(Box::new(found(&app, started.id).await?))))
 }
 
 async fn found(app: &App, id: WorkflowId) -> Result<BulkView, ApiError> {

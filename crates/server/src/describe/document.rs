@@ -79,6 +79,7 @@ pub fn document(routes: &[Route], version: &str) -> Value {
 
 /// What stands before every handler: the guard, the header that makes a call be done once, and the engine's turn.
 fn around(route: &Route, about: &mut Operation) {
+    about.refuses(codes::BAD_REQUEST);
     about.refuses(codes::UNAUTHORIZED);
     about.refuses(codes::FORBIDDEN);
     about.refuses(codes::UNAVAILABLE);

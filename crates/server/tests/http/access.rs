@@ -12,8 +12,6 @@ const EXPECTED: &str = "
     GET  /livez                      open
     GET  /readyz                     open
     GET  /metrics                    view
-    GET  /openapi.json               open
-    GET  /definition.schema.json     open
     POST /api/dispatch/process       token
     GET  /v1/steps                   view
     POST /v1/steps                   start
@@ -25,7 +23,6 @@ const EXPECTED: &str = "
     GET  /v1/definitions/{workflow}  view
     GET  /v1/definitions/{workflow}/{version} view
     GET  /v1/definitions/{workflow}/{version}/graph view
-    GET  /v1/definitions/{workflow}/{version}/diff view
     GET  /v1/workflows               view
     POST /v1/workflows               start
     GET  /v1/workflows/{id}          view
@@ -54,7 +51,6 @@ const EXPECTED: &str = "
     POST /v1/breaker                 operate
     GET  /v1/pools                   view
     POST /v1/pools                   operate
-    GET  /v1/pools/{name}            view
     POST /v1/pools/{name}/remove     operate
     GET  /v1/message-groups          view
     GET  /v1/message-groups/{name}   view
@@ -80,11 +76,6 @@ const EXPECTED: &str = "
     POST /v1/executions/forget       administer
     GET  /v1/executions/{namespace}/{key} view
     POST /v1/retention               administer
-    GET  /v1/check                   administer
-    GET  /v1/bulk                    view
-    POST /v1/bulk                    operate
-    GET  /v1/bulk/{id}               view
-    POST /v1/bulk/{id}/cancel        operate
     GET  /v1/keys                    administer
     POST /v1/keys                    administer
     POST /v1/keys/{id}/revoke        administer
@@ -115,6 +106,15 @@ const EXPECTED: &str = "
     POST /v1/channels/{name}/remove  administer
     POST /v1/channels/{name}/test    operate
     GET  /v1/notices                 view
+    GET  /openapi.json               open
+    GET  /definition.schema.json     open
+    GET  /v1/definitions/{workflow}/{version}/diff view
+    GET  /v1/pools/{name}            view
+    GET  /v1/check                   administer
+    GET  /v1/bulk                    view
+    POST /v1/bulk                    operate
+    GET  /v1/bulk/{id}               view
+    POST /v1/bulk/{id}/cancel        operate
     GET  /                           view
     GET  /step-dispatcher            view
     GET  /step-dispatcher/api        view
