@@ -92,7 +92,10 @@ pub async fn plant(stage: &Stage, text: &str) {
             let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
             let (client, connection) = connected.expect("the server lets us in");
             let connection = tokio::spawn(connection);
-            client.batch_execute(text).await.expect("it can be written");
+            client
+                .batch_execute(&format!("set search_path to stepfast; {text}"))
+                .await
+                .expect("it can be written");
             drop(client);
             connection.await.expect("it ends").expect("in good order");
         }
