@@ -84,13 +84,20 @@ pub fn all(stage: &Stage) -> Vec<Alert> {
 /// Write into the database what nothing in the engine would.
 pub async fn plant(stage: &Stage, text: &str) {
     match stage.database() {
-        Database::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(text).unwrap(),
+        Database::Sqlite(path) => {
+            let file = rusqlite::Connection::open(path).expect("the file opens");
+            file.execute_batch(text).expect("it can be written");
+        }
         Database::Postgres(url) => {
-            let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+            let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+            let (client, connection) = connected.expect("the server lets us in");
             let connection = tokio::spawn(connection);
-            client.batch_execute(text).await.unwrap();
+            client
+                .batch_execute(&format!("set search_path to stepfast; {text}"))
+                .await
+                .expect("it can be written");
             drop(client);
-            connection.await.unwrap().unwrap();
+            connection.await.expect("it ends").expect("in good order");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::rounds::{Leg, Part, Room};
 use super::{ROOM, Rounds, Scene, Wanted, id_at, user};
-use crate::sql::{Row, packed};
+use crate::sql::{Param, Row, packed};
 use crate::statements::WORKFLOW_COLUMNS;
 use crate::{Browse, Result, params, rows, workflows};
 use model::{PausedBy, StuckClock, Timestamp, Watched, Workflow, WorkflowId, WorkflowState, limits};
@@ -22,14 +22,14 @@ const LIVE: &str = "s.workflow_id = w.id and s.block_id is null
 
 /// Workflows in one state, with what says of some that they wait by design.
 pub(super) fn of_state(state: &str) -> String {
-    // Those about which somebody has decided stay failed; they are history.
+    // Those about which somebody has decided stay failed; they are history. One bound alone, or the index of open workflows seems as good.
     let (more, order) = match state {
-        "failed" => (" and resolved_at is null", "state, resolved_at, id"),
-        _ => ("", "state, id"),
+        "failed" => ("resolved_at is null", "id"),
+        _ => ("id < $3", "state, id"),
     };
     format!(
         "select id, paused_by, auto_retry_at, case when concurrency_key is null then 0 else 1 end from workflows
-          where state = '{state}'{more} and id > $1 and id < $2 order by {order} limit $3"
+          where state = '{state}' and {more} and id > $1 order by {order} limit $2"
     )
 }
 
@@ -87,7 +87,9 @@ impl Browse {
         let part: Part<[u8; 16]> = rounds.part(&search, room, |after: Option<&WorkflowId>, limit| {
             let after = after.map_or([0; 16], |id| *id.bytes());
             let last = id_at(wanted.before);
-            let rows = self.sql().rows(&text, params![&after, &last, limit], |row| {
+            let mut values = params![&after, limit].to_vec();
+            values.extend((state != WorkflowState::Failed).then(|| Param::from(&last)));
+            let rows = self.sql().rows(&text, &values, |row| {
                 let id: [u8; 16] = row.get(0)?;
                 let paused_by: Option<String> = row.get(1)?;
                 let held = [PausedBy::Person, PausedBy::Trigger].map(|by| Some(by.word()));
@@ -97,22 +99,23 @@ impl Browse {
                     WorkflowState::Pending => row.get::<bool>(3)?,
                     _ => false,
                 };
-                Ok((WorkflowId::from_bytes(id), (!by_design).then_some(id)))
+                Ok((WorkflowId::from_bytes(id), (!by_design && id < last).then_some(id)))
             })?;
             Ok(Leg::of(rows, limit))
         })?;
         Ok(part.kept)
     }
 
-    /// What moved of late, and what goes on by itself later, is left out before anything else is read of it.
+    /// What moved of late, and what goes on by itself later, is left out before anything else is read of it. One question for each: a planner
+    /// that may choose could as well read all steps that live.
     fn still_workflows(&self, ids: &[[u8; 16]], wanted: &Wanted, scene: &Scene) -> Result<Vec<Found>> {
         let before = if wanted.clock == StuckClock::Created { scene.now } else { wanted.before };
         let text = format!(
             "select {WORKFLOW_COLUMNS}, moved, told from
                (select w.*, {MOMENTS} from workflows w where {}) as w
               where coalesce(moved, created_at) <= $2
-                and (not exists (select 1 from steps s where {LIVE})
-                     or exists (select 1 from steps s where {LIVE} and (s.wake_at is null or s.wake_at <= $3)))",
+                and ((select 1 from steps s where {LIVE} limit 1) is null
+                     or (select 1 from steps s where {LIVE} and (s.wake_at is null or s.wake_at <= $3) limit 1) = 1)",
             self.sql().is_among("w.id", 1)
         );
         let mut all = Vec::new();

@@ -10,7 +10,7 @@ use stepfast_testkit::Stage;
 async fn behind_many(stage: &mut Stage) -> String {
     only(stage, &["step-waiting"]).await;
     let off = Breaker { off: true, since: Some(stage.clock_now()), ..Breaker::default() };
-    stage.engine.set_breaker(Some(model::DispatchGroup::new("alpha")), off, "anna").await.unwrap();
+    stage.engine.set_breaker(Some(model::DispatchGroup::new("alpha")), off, "anna").await.expect("a switch");
     let held = json!({"action": "ok", "delay_ms": 1_000, "dispatch_group": "alpha"});
     let many: Vec<Value> = std::iter::repeat_n(held, 275).collect();
     for _ in 0..4 {

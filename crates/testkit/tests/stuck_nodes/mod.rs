@@ -108,14 +108,13 @@ async fn a_node_waits_while_another_looks_and_not_for_one_that_is_gone() {
     let nodes = two().await;
     let client = nodes.client().await;
     // Nobody knows this node.
-    let gone =
-        "update stuck_looks set node_id = '\\x00000000000000000000000000000001', ends_at = 9000000000000000";
+    let gone = "update stepfast.stuck_looks set node_id = '\\x00000000000000000000000000000001', ends_at = 9000000000000000";
     client.batch_execute(gone).await.unwrap();
     nodes.engine(0).detect(ORDER).await.unwrap();
     let look = nodes.browse().stuck_look().unwrap();
     assert_eq!(look.node, None, "it is given back");
-    let taken = "update stuck_looks set ends_at = 9000000000000000, node_id =
-                   (select id from nodes where host = 'one' and ended_at is null)";
+    let taken = "update stepfast.stuck_looks set ends_at = 9000000000000000, node_id =
+                   (select id from stepfast.nodes where host = 'one' and ended_at is null)";
     client.batch_execute(taken).await.unwrap();
     let other = nodes.engine(1).clone();
     let waits = tokio::spawn(async move { other.detect(ORDER).await });
