@@ -19,9 +19,27 @@ struct Line {
     values: Vec<Option<f64>>,
 }
 
+/// How high a value stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    Even,
+    /// Ten times as long is one step higher, from a millisecond on: a median and what is rare are both seen.
+    Tenfold,
+}
+
+impl Scale {
+    fn of(self, value: f64) -> f64 {
+        match self {
+            Scale::Even => value,
+            Scale::Tenfold => (value / 1e-3).ln_1p(),
+        }
+    }
+}
+
 /// What is drawn together, and how a value is written.
 struct Chart<'a> {
     title: &'static str,
+    scale: Scale,
     lines: Vec<Line>,
     told: &'a dyn Fn(f64) -> String,
 }
@@ -50,9 +68,9 @@ pub fn render(rates: &Rates) -> Markup {
     ];
     html! {
         div.charts {
-            (figure(&Chart { title: "Throughput", lines: done, told: &rate }, rates.window))
-            (figure(&Chart { title: "Wait before start", lines: spans(|point| &point.waits), told: &long }, rates.window))
-            (figure(&Chart { title: "Run time", lines: spans(|point| &point.runs), told: &long }, rates.window))
+            (figure(&Chart { title: "Throughput", scale: Scale::Even, lines: done, told: &rate }, rates.window))
+            (figure(&Chart { title: "Wait before start", scale: Scale::Tenfold, lines: spans(|point| &point.waits), told: &long }, rates.window))
+            (figure(&Chart { title: "Run time", scale: Scale::Tenfold, lines: spans(|point| &point.runs), told: &long }, rates.window))
         }
     }
 }
@@ -82,7 +100,7 @@ fn figure(chart: &Chart, window: Window) -> Markup {
             figcaption { b { (chart.title) } span { @if most > 0.0 { "at most " ((chart.told)(most)) } @else { "nothing yet" } } }
             svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label=(words(chart)) {
                 @for y in [0.5, 50.0, 99.5] { line.grid x1="0" y1=(y) x2="1000" y2=(y) {} }
-                @for line in &chart.lines { path.line.(line.tone) d=(path(&line.values, most)) {} }
+                @for line in &chart.lines { path.line.(line.tone) d=(path(&line.values, most, chart.scale)) {} }
             }
             div.axis aria-hidden="true" { span { (ago) } span { "now" } }
             ul.legend { @for line in &chart.lines { li { (key(line)) (line.name) (last(line, chart)) } } }
@@ -109,7 +127,7 @@ fn words(chart: &Chart) -> String {
 }
 
 /// A line through what there is; a gap where there is nothing, and a dot where a point stands alone.
-fn path(values: &[Option<f64>], most: f64) -> String {
+fn path(values: &[Option<f64>], most: f64, scale: Scale) -> String {
     let step = WIDE / (values.len().saturating_sub(1).max(1)) as f64;
     let (mut path, mut is_drawing) = (String::new(), false);
     for (n, value) in values.iter().enumerate() {
@@ -118,7 +136,7 @@ fn path(values: &[Option<f64>], most: f64) -> String {
             continue;
         };
         let x = n as f64 * step;
-        let y = HIGH - 2.0 - (HIGH - 4.0) * if most > 0.0 { value / most } else { 0.0 };
+        let y = HIGH - 2.0 - (HIGH - 4.0) * if most > 0.0 { scale.of(*value) / scale.of(most) } else { 0.0 };
         let is_alone = !is_drawing && values.get(n + 1).copied().flatten().is_none();
         // A dot at the right end is drawn to the left.
         let x = if is_alone { x.min(WIDE - DOT) } else { x };
@@ -138,10 +156,16 @@ mod tests {
 
     #[test]
     fn a_line_has_gaps_where_there_is_nothing() {
+        let path = |values: &[Option<f64>], most| super::path(values, most, Scale::Even);
         assert_eq!(path(&[Some(0.0), Some(1.0), Some(2.0)], 2.0), "M0.0 98.0L500.0 50.0L1000.0 2.0");
         assert_eq!(path(&[Some(1.0), None, Some(1.0)], 1.0), "M0.0 2.0h8M992.0 2.0h8");
         assert_eq!(path(&[None, None], 0.0), "");
         assert_eq!(path(&[Some(0.0)], 0.0), "M0.0 98.0h8");
+        let long = super::path(&[Some(0.0), Some(0.031_622), Some(1.0)], 1.0, Scale::Tenfold);
+        assert_eq!(
+            long, "M0.0 98.0L500.0 49.6L1000.0 2.0",
+            "a thirtieth of a second stands half as high as a second"
+        );
     }
 
     #[test]
