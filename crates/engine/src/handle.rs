@@ -38,7 +38,7 @@ pub struct Engine {
     stuck: StuckPolicy,
     /// Counts turns that told something of workflows.
     told: watch::Receiver<u64>,
-    meters: Meters,
+    meters: Arc<Meters>,
     pub(crate) progress: Board,
 }
 
@@ -110,7 +110,7 @@ impl Engine {
             keys,
             stuck,
             told,
-            meters,
+            meters: Arc::new(meters),
             progress,
         };
         Ok((engine, EngineThread { thread: Some(thread) }))

@@ -50,7 +50,8 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             let mut answer = answered(next.run(Request::from_parts(parts, body))).await;
             if !is_known && answer.extensions().get::<Inside>().is_some() {
                 // What is wrong inside is nobody's business.
-                answer = ApiError::NotReady("it cannot be answered now; try again later".into()).into_response();
+                answer =
+                    ApiError::NotReady("it cannot be answered now; try again later".into()).into_response();
             }
             if is_page { web::problem_instead(&app, answer).await } else { answer }
         }

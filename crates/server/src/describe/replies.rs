@@ -124,7 +124,9 @@ impl<T: Answers> Answers for Result<T, ApiError> {
     fn answer(about: &mut Operation) {
         T::answer(about);
         // Whatever asks the database may hear these.
-        for code in [codes::UNAVAILABLE, codes::NOT_READY, codes::INTERNAL, codes::CORRUPT, codes::NOT_STORABLE] {
+        for code in
+            [codes::UNAVAILABLE, codes::NOT_READY, codes::INTERNAL, codes::CORRUPT, codes::NOT_STORABLE]
+        {
             about.refuses(code);
         }
     }
