@@ -40,7 +40,7 @@ pub fn table(head: &[&str], rows: Vec<Vec<String>>) {
     let fitted = screen::table(head, rows, screen::width(), Paint::stdout());
     text(fitted.text);
     if !fitted.left_out.is_empty() {
-        eprintln!("no room for {}; a wider terminal or --json shows it", fitted.left_out.join(", "));
+        eprintln!("no room for {}; see --json", fitted.left_out.join(", "));
     }
 }
 
