@@ -15,11 +15,7 @@ impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
     pub(super) fn compose(&mut self, mut turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
         let changes = self.board.take_changes();
-        self.readiness.note(&changes, now);
-        for changes in turn.abroad.iter().chain([&changes]) {
-            count(&mut turn.acts.counted, changes, &mut self.readiness, now);
-            self.minutes.record(changes, now);
-        }
+        self.count_changes(&mut turn, &changes, now);
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, std::mem::take(&mut turn.deliveries), now));
@@ -95,6 +91,14 @@ impl Node {
         batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
         self.close_ticks(&mut batch, now);
         (batch, turn.acts, ids)
+    }
+
+    fn count_changes(&mut self, turn: &mut Turn, changes: &Changes, now: Timestamp) {
+        self.readiness.note(changes, now);
+        for changes in turn.abroad.iter().chain([changes]) {
+            count(&mut turn.acts.counted, changes, &mut self.readiness, now);
+            self.minutes.record(changes, now);
+        }
     }
 
     /// Whatever took a step from its session, the next heartbeat tells the worker.
