@@ -4,6 +4,7 @@ pub mod alerts;
 mod answer;
 mod batch;
 mod browse;
+mod browsers;
 pub mod channels;
 mod check;
 mod clock;
@@ -49,6 +50,7 @@ pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,
     StepRow, Totals, WorkflowFilter,
 };
+pub use browsers::{Browser, BrowserHash};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;

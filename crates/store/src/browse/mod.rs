@@ -18,8 +18,8 @@ use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
 use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
 use crate::{
-    AuditEntry, EventRow, KeyHash, Result, StoreError, channels, keys, params, pools, previous, reads, rows,
-    settings, subscriptions,
+    AuditEntry, Browser, EventRow, KeyHash, Result, StoreError, browsers, channels, keys, params, pools,
+    previous, reads, rows, settings, subscriptions,
 };
 use model::{
     Block, BlockId, Breaker, ChannelSends, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId,
@@ -269,6 +269,11 @@ impl Browse {
     /// The API keys that are not revoked, with what is kept of their secrets.
     pub fn kept_keys(&self) -> Result<Vec<(Key, KeyHash)>> {
         keys::kept(self.sql())
+    }
+
+    /// Browsers that may be signed in.
+    pub fn browsers(&self) -> Result<Vec<Browser>> {
+        browsers::all(self.sql())
     }
 
     pub fn executions(&self, filter: &ExecutionFilter) -> Result<Vec<ExecutionLine>> {

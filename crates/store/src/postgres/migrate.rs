@@ -27,6 +27,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0018_alerts", include_str!("../../sql/postgres/migrations/0018_alerts.sql")),
     ("0019_flows", include_str!("../../sql/postgres/migrations/0019_flows.sql")),
     ("0020_notices", include_str!("../../sql/postgres/migrations/0020_notices.sql")),
+    ("0026_browser_sessions", include_str!("../../sql/postgres/migrations/0026_browser_sessions.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

@@ -26,6 +26,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0018_alerts", include_str!("../../sql/sqlite/migrations/0018_alerts.sql")),
     ("0019_flows", include_str!("../../sql/sqlite/migrations/0019_flows.sql")),
     ("0020_notices", include_str!("../../sql/sqlite/migrations/0020_notices.sql")),
+    ("0026_browser_sessions", include_str!("../../sql/sqlite/migrations/0026_browser_sessions.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

@@ -63,6 +63,7 @@ const TABLES: [(&str, &str, &str); 43] = [
     ("stuck_asks", "rule step_id asked_at heard_at fault", "rule"),
     ("audit", "at who verb target why before after", "id"),
     ("api_keys", "id name hash role scope created_at created_by expires_at revoked_at last_used_at", "id"),
+    ("browser_sessions", "hash key_id signed_in_at used_at", "hash"),
     (
         "subscriptions",
         "id name url types workflow labels active ordered secrets created_at created_by revision",
