@@ -1,11 +1,13 @@
 //! The one place where a refusal gets its HTTP status and its stable code.
 
+use crate::throttle::Wrong;
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use definition::Diagnostic;
 use engine::{EngineError, ExecutionError, FlowError, FlowRefusal, Refusal};
 use model::Fault;
+use std::time::Duration;
 use store::StoreError;
 use thiserror::Error;
 
@@ -49,10 +51,14 @@ pub enum ApiError {
     Gone(String),
     #[error("{0}")]
     TooMany(String),
+    #[error("too many {what}; try again in {} s", seconds(.retry_after))]
+    TooOften { what: &'static str, retry_after: Duration },
     #[error("the key may not do this in these queues; see `faults`")]
     OutOfScope(Vec<Fault>),
     #[error("the body is larger than {max} bytes; send less at once")]
     TooLarge { max: usize },
+    #[error("the body did not arrive within {} s; send it without a break, or less at once", .within.as_secs_f64())]
+    TooSlow { within: Duration },
     #[error(
         "the body must be JSON; send `Content-Type: application/json` (a form is taken by /sign-in alone)"
     )]
@@ -160,8 +166,11 @@ impl ApiError {
                 (StatusCode::UNPROCESSABLE_ENTITY, "payload_rejected", "Not what is waited for")
             }
             ApiError::Gone(_) => (StatusCode::GONE, "late", "Too late"),
-            ApiError::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many", "Too many"),
+            ApiError::TooMany(_) | ApiError::TooOften { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many", "Too many")
+            }
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "Too large"),
+            ApiError::TooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, "too_slow", "Too slow"),
             ApiError::MediaType | ApiError::TextType => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported media type")
             }
@@ -222,16 +231,30 @@ impl IntoResponse for ApiError {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let ApiError::Execution(ExecutionError::InProgress { retry_after, .. }) = &self {
-            let seconds = retry_after.as_secs_f64().ceil().max(1.0) as u64;
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds(retry_after)));
+        } else if let ApiError::TooOften { retry_after, .. } = &self {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds(retry_after)));
         } else if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
+        if status == StatusCode::REQUEST_TIMEOUT {
+            // What may still come of the body is not waited for.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if matches!(self, ApiError::BadKey | ApiError::NotShown) {
+            response.extensions_mut().insert(Wrong);
+        }
+        let headers = response.headers_mut();
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
         }
         response
     }
+}
+
+/// Whole seconds, and at least one.
+fn seconds(wait: &Duration) -> u64 {
+    wait.as_secs_f64().ceil().max(1.0) as u64
 }
 
 /// The first of what is wrong, and how much more there is.

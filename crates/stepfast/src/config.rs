@@ -2,6 +2,7 @@
 
 mod actions;
 mod dispatch_scheduler;
+mod network;
 mod notify;
 mod secrets;
 mod signing;
@@ -11,6 +12,7 @@ mod worker;
 
 pub use actions::Actions;
 pub use dispatch_scheduler::{Queue, Router, Scheduler};
+pub use network::Network;
 pub use worker::{QueueLimit, Worker, queue_limit};
 
 use crate::cli::Common;
@@ -50,6 +52,8 @@ struct RawConfig {
     dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
     router: dispatch_scheduler::RawRouter,
     stuck: stuck::RawStuck,
+    server: network::RawServer,
+    tls: network::RawTls,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -67,7 +71,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 23] = [
     "db",
     "bind",
     "port",
@@ -89,6 +93,8 @@ const KEYS: [&str; 21] = [
     "router",
     "notify",
     "stuck",
+    "server",
+    "tls",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
@@ -100,6 +106,7 @@ pub struct Settings {
     pub bind: SocketAddr,
     /// Ask for a key also on this machine.
     pub require_key: bool,
+    pub network: Network,
     /// What commands show to a server.
     pub key: Option<Secret>,
     pub workers: usize,
@@ -154,6 +161,7 @@ impl Settings {
         let router = Router::check(raw.router, &mut faults);
         let pools = pools(&raw.pools, &mut faults);
         let stuck = stuck::check(raw.stuck, &mut faults);
+        let network = Network::check(raw.server, raw.tls, &mut faults);
         let key = common.key.as_deref().and_then(|text| {
             let key = Secret::parse(text);
             if key.is_none() {
@@ -186,6 +194,7 @@ impl Settings {
             database,
             bind,
             require_key: raw.require_key.unwrap_or(false),
+            network,
             key,
             workers: raw.workers.unwrap_or(WORKERS),
             engine,
@@ -324,6 +333,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
     faults.extend(worker::strange(&table));
     faults.extend(dispatch_scheduler::strange(&table));
     faults.extend(stuck::strange(&table));
+    faults.extend(network::strange(&table));
     if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
         faults.extend(unknown(dispatch, &DISPATCH_KEYS, "dispatch."));
     }

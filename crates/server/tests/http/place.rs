@@ -85,6 +85,7 @@ impl Place {
             processing: None,
             routing: None,
             triggers: Vec::new(),
+            network: server::Network::default(),
         };
         let router = server::router(site);
         Place { engine, router, dir, database, _scratch: scratch, thread, runners: Vec::new() }
@@ -101,6 +102,7 @@ impl Place {
             processing: None,
             routing: None,
             triggers: Vec::new(),
+            network: server::Network::default(),
         }
     }
 

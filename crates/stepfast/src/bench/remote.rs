@@ -37,6 +37,7 @@ async fn far(rig: &Rig, name: &str, n: usize) -> Result<f64> {
         processing: None,
         routing: None,
         triggers: Vec::new(),
+        network: server::Network::default(),
     };
     let (close, closed) = oneshot::channel::<()>();
     let served = tokio::spawn(server::serve(listener, site, async {

@@ -58,13 +58,14 @@ impl Running {
         };
         let bound = listener.local_addr()?;
         if let Some(scheduler) = &settings.scheduler {
-            scheduler::endpoint(scheduler, bound)?;
+            scheduler::endpoint(scheduler, &settings.network, bound)?;
         }
-        let url = format!("http://{}", config::reachable(bound));
+        let network = settings.network.open().map_err(Refused)?;
+        let url = settings.network.url(bound);
         let config = LocalConfig {
             engine: settings.engine.clone(),
             doing: "serve".into(),
-            url: Some(url.clone()),
+            url: Some(url),
             ..LocalConfig::default()
         };
         let mut local = Local::open(&settings.database, config)?;
@@ -80,6 +81,7 @@ impl Running {
             processing: scheduler.as_ref().map(Scheduler::endpoint),
             routing: scheduler.as_ref().and_then(Scheduler::routing),
             triggers: vec![Arc::new(settings.triggers.clone())],
+            network,
         };
         if let Err(refused) = server::may_bind(&site, bound).await {
             local.stop(Duration::ZERO).await?;
@@ -100,6 +102,7 @@ impl Running {
         if let Some(scheduler) = &mut scheduler {
             scheduler.start(&local.engine).await?;
         }
+        let url = settings.network.shown(bound);
         Ok(Running { local, url, scheduler, close, site })
     }
 
