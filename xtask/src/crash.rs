@@ -102,7 +102,7 @@ fn binary(given: Option<&Path>) -> Result<PathBuf> {
 
 /// Cargo knows best whether the build is newer than its sources.
 fn release_build() -> Result<PathBuf> {
-    shell::run(&mut repo::cargo(&["build", "--release", "--package", "stepfast"]))?;
+    shell::run(&mut repo::cargo(&["build", "--locked", "--release", "--package", "stepfast"]))?;
     Ok(repo::target_directory()?.join("release").join("stepfast"))
 }
 

@@ -46,7 +46,8 @@ fn guided(target: &str, seconds: u64, seed: u64, folder: &Path) -> Result<()> {
 
 /// Changes of the corpus that nothing leads. An overflown stack ends the process, so the input it had is on disk before.
 fn blind(seconds: u64, seed: u64, folder: &Path) -> Command {
-    let mut command = repo::cargo(&["run", "--quiet", "--release", "--manifest-path", "fuzz/Cargo.toml"]);
+    let mut command =
+        repo::cargo(&["run", "--locked", "--quiet", "--release", "--manifest-path", "fuzz/Cargo.toml"]);
     command.arg("--target-dir").arg(folder);
     command.args(["--", "--seconds", &seconds.to_string(), "--seed", &seed.to_string()]);
     command

@@ -1,7 +1,8 @@
-//! The chores of the repository: `cargo xtask test`, `api`, `tidy`, `crash`, `soak`, `fuzz` and `coverage`.
+//! The chores of the repository: `cargo xtask test`, `api`, `tidy`, `crash`, `soak`, `fuzz`, `coverage` and `dependencies`.
 
 mod coverage;
 mod crash;
+mod dependencies;
 mod fuzz;
 mod postgres;
 mod repo;
@@ -31,6 +32,8 @@ enum Chore {
     Fuzz(fuzz::Options),
     /// Say which lines of the rules no test reaches, and refuse too many.
     Coverage,
+    /// Refuse what we must not build on: licences, bans, sources, build scripts, known advisories.
+    Dependencies,
 }
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Chore::Soak(options) => crash::soak::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Coverage => coverage::run(),
+        Chore::Dependencies => dependencies::run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ pub use install::apt;
 
 use crate::crash::{Options, StoreKind};
 use crate::stopwatch::Stopwatch;
-use crate::{crash, postgres, repo, shell, tidy};
+use crate::{crash, dependencies, postgres, repo, shell, tidy};
 use anyhow::{Context, Result};
 
 struct Stage {
@@ -18,17 +18,18 @@ struct Stage {
 }
 
 /// Cheap checks stand first, so that a slip is told before anything long is built.
-const STAGES: [Stage; 11] = [
+const STAGES: [Stage; 12] = [
     Stage { name: "install", run: install::run },
     Stage { name: "format", run: || cargo(&["fmt", "--all", "--check"]) },
     Stage {
         name: "clippy",
-        run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        run: || cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
     Stage { name: "tidy", run: tidy::run },
+    Stage { name: "dependencies", run: dependencies::run },
     Stage { name: "tests", run: tests },
     Stage { name: "tests on PostgreSQL", run: on_postgres },
-    Stage { name: "doc tests", run: || cargo(&["test", "--doc", "--workspace"]) },
+    Stage { name: "doc tests", run: || cargo(&["test", "--locked", "--doc", "--workspace"]) },
     Stage { name: "examples", run: || examples::run(None) },
     Stage { name: "API", run: api::run },
     Stage { name: "crash", run: || crash::run(&Options::short(StoreKind::Sqlite)) },
@@ -51,7 +52,14 @@ pub fn run() -> Result<()> {
 const PLANS: &str = "test(/^postgres::plans::/)";
 
 fn tests() -> Result<()> {
-    cargo(&["nextest", "run", "--workspace", "-E", &format!("not binary(postgres) and not {PLANS}")])
+    cargo(&[
+        "nextest",
+        "run",
+        "--locked",
+        "--workspace",
+        "-E",
+        &format!("not binary(postgres) and not {PLANS}"),
+    ])
 }
 
 /// Every test that opens a database by itself runs on it a second time, and the examples too, with a server of their own; only
@@ -62,7 +70,7 @@ fn on_postgres() -> Result<()> {
         "package(stepfast-testkit) or binary(postgres) or binary(cli) or binary(keys) or {PLANS}
          or (package(stepfast-server) and binary(http) and not test(a_file_that))"
     );
-    let mut command = repo::cargo(&["nextest", "run", "--workspace", "-E", &which]);
+    let mut command = repo::cargo(&["nextest", "run", "--locked", "--workspace", "-E", &which]);
     shell::run(command.env("STEPFAST_TEST_POSTGRES", &server.url))?;
     examples::run(Some(&server))
 }

@@ -1,5 +1,6 @@
 //! The imperative shell: it gathers, lets the rules decide, commits once, and acts on what is durable.
 
+mod browsers;
 mod channels;
 mod config;
 mod create_once;
@@ -29,6 +30,7 @@ mod turn;
 mod webhooks;
 mod workflows;
 
+pub use browsers::BrowserToken;
 pub use channels::ChannelOrder;
 pub use config::Config;
 pub use definitions::Applied;

@@ -189,6 +189,29 @@ pub const KEY_DAYS_MAX: u32 = 3_650;
 pub const KEYS_READ_EVERY: Duration = Duration::from_millis(500);
 /// How often the use of a key is written down.
 pub const KEY_USE_EVERY: Duration = Duration::from_secs(60);
+/// Connections at once, of this machine and of all others each, unless the configuration says otherwise, and what it may say.
+pub const CONNECTIONS_DEFAULT: usize = 1_024;
+pub const CONNECTIONS_MAX: usize = 100_000;
+/// How long the first request of a connection may take to say what it wants, and the agreement on TLS before it.
+pub const HEAD_WITHIN: Duration = Duration::from_secs(10);
+pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+/// How often the certificate of the server is read again, to be renewed.
+pub const CERTIFICATE_READ_EVERY: Duration = Duration::from_secs(60);
+/// How long the body of a request may take.
+pub const BODY_WITHIN: Duration = Duration::from_secs(30);
+/// How long a connection is kept for another request; clients give theirs up earlier, so that none is cut off while it asks.
+pub const CONNECTION_IDLE: Duration = Duration::from_secs(120);
+/// Wrong keys, tokens and signatures of one address that are looked at in a minute, and addresses and keys that are counted at once.
+pub const WRONG_KEYS_PER_MINUTE: u32 = 20;
+pub const CALLERS_COUNTED_MAX: usize = 10_000;
+/// Calls of one key in the span of its rate, or at once.
+pub const KEY_CALLS_MAX: u32 = 1_000_000;
+/// How long a browser may be silent before it has to sign in again, and how long it stays signed in at most.
+pub const BROWSER_IDLE: Duration = Duration::from_secs(12 * 3600);
+pub const BROWSER_SIGNED_IN_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Browsers that are signed in with one key, and with all of them; the oldest have to sign in again.
+pub const BROWSERS_OF_A_KEY_MAX: usize = 20;
+pub const BROWSERS_MAX: usize = 1_000;
 /// How long a caller of an execution may be silent, unless it says otherwise, and what it may say.
 pub const EXECUTION_LEASE_DEFAULT: Duration = Duration::from_secs(60);
 pub const EXECUTION_LEASE_MIN: Duration = Duration::from_secs(1);
@@ -309,3 +332,8 @@ const _: () =
 const _: () = assert!(STUCK_EVERY_MIN.as_secs() <= STUCK_EVERY_DEFAULT.as_secs());
 const _: () = assert!(STUCK_FINDINGS_MAX as usize <= STUCK_PAGE && STUCK_PAGE <= STUCK_SCAN);
 const _: () = assert!(STUCK_LOOK_AGAIN.as_millis() < STUCK_LOOK_LEASE.as_millis());
+const _: () = assert!(CONNECTIONS_DEFAULT <= CONNECTIONS_MAX);
+const _: () =
+    assert!(KEY_USE_EVERY.as_secs() < BROWSER_IDLE.as_secs(), "a use is on record before it counts as none");
+const _: () = assert!(BROWSER_IDLE.as_secs() < BROWSER_SIGNED_IN_MAX.as_secs());
+const _: () = assert!(BROWSERS_OF_A_KEY_MAX <= BROWSERS_MAX && KEYS_MAX <= CALLERS_COUNTED_MAX);

@@ -1,7 +1,7 @@
 //! What every request shares: the site, the keys, and connections to read with.
 
 use crate::Site;
-use crate::access::{Keyring, Table};
+use crate::access::{Keyring, Pace, Table};
 use crate::answers;
 use crate::bulk::Bulk;
 use crate::describe::document;
@@ -18,10 +18,14 @@ use std::sync::OnceLock;
 use store::Browse;
 use store::StoreError;
 
+/// Strangers who are read for at once.
+const STRANGERS_MAX: usize = 2;
+
 pub struct App {
     pub site: Site,
     pub seats: Seats,
     pub keys: Keyring,
+    pub pace: Pace,
     /// What every route asks of its caller.
     pub table: Table,
     pub listeners: Listeners,
@@ -29,15 +33,19 @@ pub struct App {
     pub bulk: Bulk,
     readers: Readers,
     document: OnceLock<Value>,
+    /// Strangers are read for one after another, so that a flood of them leaves everybody else their connections.
+    strangers: Readers,
 }
 
 impl App {
     pub fn new(site: Site, table: Table) -> App {
         let readers = Readers::new(site.database.clone());
+        let strangers = Readers::with_places(site.database.clone(), STRANGERS_MAX);
+        let pace = Pace::new(site.network.key_rate);
         let keys = Keyring::new(site.database.clone());
         let (seats, listeners, document) = (Seats::default(), Listeners::default(), OnceLock::new());
-        let bulk = Bulk::new(site.engine.clone(), site.database.clone());
-        App { site, keys, table, readers, seats, listeners, document, bulk, live: Live::default() }
+        let (bulk, live) = (Bulk::new(site.engine.clone(), site.database.clone()), Live::default());
+        App { site, keys, pace, table, readers, strangers, seats, listeners, document, bulk, live }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -54,6 +62,14 @@ impl App {
         work: impl FnOnce(&Browse) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ApiError> {
         Ok(self.readers.read(work).await?)
+    }
+
+    /// The same for somebody who has shown nothing yet.
+    pub async fn read_for_stranger<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Browse) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        Ok(self.strangers.read(work).await?)
     }
 
     /// One step with all that is known about it, and how far its job says it is.

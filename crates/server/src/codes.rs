@@ -55,6 +55,7 @@ codes! {
     ANSWER_NOT_KEPT: CONFLICT "answer_not_kept" "The answer was not kept",
     LATE: GONE "late" "Too late",
     CHANGED: PRECONDITION_FAILED "changed" "It has changed since",
+    TOO_SLOW: REQUEST_TIMEOUT "too_slow" "Too slow",
     TOO_LARGE: PAYLOAD_TOO_LARGE "too_large" "Too large",
     MEDIA_TYPE: UNSUPPORTED_MEDIA_TYPE "unsupported_media_type" "Unsupported media type",
     PAYLOAD_REJECTED: UNPROCESSABLE_ENTITY "payload_rejected" "Not what is waited for",

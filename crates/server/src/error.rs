@@ -1,12 +1,14 @@
 //! The one place where a refusal gets its HTTP status and its stable code.
 
 use crate::codes::{self, Code};
+use crate::throttle::Wrong;
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use definition::Diagnostic;
 use engine::{EngineError, ExecutionError, FlowError, FlowRefusal, Refusal};
 use model::Fault;
+use std::time::Duration;
 use store::StoreError;
 use thiserror::Error;
 
@@ -56,10 +58,14 @@ pub enum ApiError {
     Gone(String),
     #[error("{0}")]
     TooMany(String),
+    #[error("too many {what}; try again in {} s", seconds(.retry_after))]
+    TooOften { what: &'static str, retry_after: Duration },
     #[error("the key may not do this in these queues; see `faults`")]
     OutOfScope(Vec<Fault>),
     #[error("the body is larger than {max} bytes; send less at once")]
     TooLarge { max: usize },
+    #[error("the body did not arrive within {} s; send it without a break, or less at once", .within.as_secs_f64())]
+    TooSlow { within: Duration },
     #[error(
         "the body must be JSON; send `Content-Type: application/json` (a form is taken by /sign-in alone)"
     )]
@@ -145,8 +151,9 @@ impl ApiError {
             ApiError::Forbidden(_) | ApiError::OutOfScope(_) => codes::FORBIDDEN,
             ApiError::Unfit(_) => codes::PAYLOAD_REJECTED,
             ApiError::Gone(_) => codes::LATE,
-            ApiError::TooMany(_) => codes::TOO_MANY,
+            ApiError::TooMany(_) | ApiError::TooOften { .. } => codes::TOO_MANY,
             ApiError::TooLarge { .. } => codes::TOO_LARGE,
+            ApiError::TooSlow { .. } => codes::TOO_SLOW,
             ApiError::MediaType | ApiError::TextType => codes::MEDIA_TYPE,
             ApiError::Conflict(_) => codes::REFUSED,
             ApiError::Changed(_) => codes::CHANGED,
@@ -215,16 +222,30 @@ impl IntoResponse for ApiError {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let ApiError::Execution(ExecutionError::InProgress { retry_after, .. }) = &self {
-            let seconds = retry_after.as_secs_f64().ceil().max(1.0) as u64;
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds(retry_after)));
+        } else if let ApiError::TooOften { retry_after, .. } = &self {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds(retry_after)));
         } else if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
+        if status == StatusCode::REQUEST_TIMEOUT {
+            // What may still come of the body is not waited for.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if matches!(self, ApiError::BadKey | ApiError::NotShown) {
+            response.extensions_mut().insert(Wrong);
+        }
+        let headers = response.headers_mut();
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
         }
         response
     }
+}
+
+/// Whole seconds, and at least one.
+fn seconds(wait: &Duration) -> u64 {
+    wait.as_secs_f64().ceil().max(1.0) as u64
 }
 
 /// The first of what is wrong, and how much more there is.

@@ -4,8 +4,9 @@
 //!        person visits: by a name that resolves to 127.0.0.1 (so the Host is checked) and by a form (so Origin and
 //!        Content-Type are).
 
-use crate::access::{Access, Caller, Shown, Takes};
+use crate::access::{Access, Caller, Page, Shown, Takes, Way};
 use crate::app::App;
+use crate::body;
 use crate::error::{ApiError, Inside};
 use crate::web;
 use axum::extract::{ConnectInfo, Request, State};
@@ -40,6 +41,9 @@ const HARD_HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
+/// Under TLS a browser is told to come by nothing else for a year.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
 pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     match check(&app, &parts).await {
@@ -47,7 +51,10 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             let is_known = !matches!(caller, Caller::Nobody);
             parts.extensions.insert(caller);
             let is_page = wants_page(&parts) && is_for_people(parts.uri.path());
-            let mut answer = answered(next.run(Request::from_parts(parts, body))).await;
+            let mut answer = match body::whole(&app, &parts, body).await {
+                Ok(body) => answered(next.run(Request::from_parts(parts, body))).await,
+                Err(refused) => refused.into_response(),
+            };
             if !is_known && answer.extensions().get::<Inside>().is_some() {
                 // What is wrong inside is nobody's business.
                 answer =
@@ -56,9 +63,6 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             if is_page { web::problem_instead(&app, answer).await } else { answer }
         }
         Err(refused) => {
-            if matches!(refused, ApiError::BadKey) {
-                app.keys.refuse(peer(&parts));
-            }
             if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(&parts) {
                 return web::sign_in_instead(&app, &refused);
             }
@@ -82,9 +86,21 @@ async fn answered(response: impl Future<Output = Response>) -> Response {
     })
 }
 
+/// This machine waits for nothing: it could as well open the database.
+fn wrong(app: &App, request: &Parts) -> Result<(), ApiError> {
+    if is_here(request) { Ok(()) } else { app.pace.wrong(peer(request), app.now()) }
+}
+
 /// A page that needs other rules than the others says so itself.
-pub async fn harden(mut response: Response) -> Response {
+pub async fn harden(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    // It would hold for every port of a name, and a loopback name is everybody's.
+    let is_ours = !is_loopback(text(request.headers(), header::HOST).unwrap_or_default());
+    let by_tls = is_ours && Way::of(&app.site.network, request.extensions()).is_encrypted();
+    let mut response = next.run(request).await;
     let headers = response.headers_mut();
+    if by_tls {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
+    }
     for (name, value) in HARD_HEADERS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
@@ -97,7 +113,7 @@ async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
     let access = route.map(|route| route.access);
     let caller = who(app, request, access).await?;
     if let Some(route) = route.filter(|_| !matches!(request.method, Method::GET | Method::HEAD)) {
-        same_origin(request, &caller)?;
+        same_origin(request, &caller, Way::of(&app.site.network, &request.extensions))?;
         fitting_body(request, route.body)?;
     }
     storable(request)?;
@@ -107,7 +123,7 @@ async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
     Ok(caller)
 }
 
-/// A key that was sent with the call must be right. One that a browser kept may be old: it counts as none.
+/// A key that was sent with the call must be right. What a browser kept may be old: it counts as none.
 async fn who(app: &App, request: &Parts, access: Option<Access>) -> Result<Caller, ApiError> {
     if access == Some(Access::Token) {
         return Ok(Caller::Nobody);
@@ -115,10 +131,17 @@ async fn who(app: &App, request: &Parts, access: Option<Access>) -> Result<Calle
     let now = app.now();
     let found = match (bearer(&request.headers)?, cookie(&request.headers)) {
         (Some(text), _) => Some((app.keys.recognise(text, now).await?, Shown::Bearer)),
-        (None, Some(text)) => match app.keys.recognise(text, now).await {
-            Ok(key) => Some((key, Shown::Cookie)),
+        (None, Some(text)) => match app.keys.recognise_browser(text, now).await {
+            Ok((key, browser)) => {
+                app.keys.note_browser_use(&app.site.engine, &browser, now);
+                Some((key, Shown::Cookie(browser.hash)))
+            }
             Err(ApiError::BadKey) => {
                 app.keys.refuse(peer(request));
+                // A person is shown the way in all the same.
+                if access != Some(Access::Open) && !wants_page(request) {
+                    wrong(app, request)?;
+                }
                 None
             }
             Err(problem) => return Err(problem),
@@ -126,6 +149,9 @@ async fn who(app: &App, request: &Parts, access: Option<Access>) -> Result<Calle
         (None, None) => None,
     };
     if let Some((key, shown)) = found {
+        if !is_here(request) {
+            app.pace.call(key.id, now)?;
+        }
         app.keys.note_use(&app.site.engine, &key, now);
         return Ok(Caller::Key { key, shown });
     }
@@ -139,12 +165,12 @@ async fn who(app: &App, request: &Parts, access: Option<Access>) -> Result<Calle
     }
 }
 
-fn peer(request: &Parts) -> Option<IpAddr> {
+pub fn peer(request: &Parts) -> Option<IpAddr> {
     request.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical())
 }
 
 /// From this machine itself; where it is not known, it is not.
-fn is_here(request: &Parts) -> bool {
+pub fn is_here(request: &Parts) -> bool {
     let mut names = request.headers.keys().map(HeaderName::as_str);
     let is_forwarded = names.any(|name| FORWARDED.contains(&name) || name.starts_with("x-forwarded-"));
     !is_forwarded && peer(request).is_some_and(|ip| ip.is_loopback())
@@ -173,13 +199,15 @@ pub fn own_name(request: &Parts) -> Result<(), ApiError> {
 }
 
 /// What a browser sends along by itself is not enough to change anything: the page must be ours.
-pub fn same_origin(request: &Parts, caller: &Caller) -> Result<(), ApiError> {
-    let (schemes, must): (&[&str], bool) = match caller {
+pub fn same_origin(request: &Parts, caller: &Caller, way: Way) -> Result<(), ApiError> {
+    let by_proxy = if is_here(request) { Page::Either } else { Page::Elsewhere };
+    let (page, must) = match caller {
         Caller::Key { shown: Shown::Bearer, .. } => return Ok(()),
-        Caller::Key { shown: Shown::Cookie, .. } => (&["http", "https"], true),
-        Caller::Nobody => (&["http", "https"], false),
-        Caller::Loopback => (&["http"], false),
+        Caller::Key { shown: Shown::Cookie(_), .. } => (by_proxy, true),
+        Caller::Nobody => (by_proxy, false),
+        Caller::Loopback => (Page::Here, false),
     };
+    let schemes = way.schemes(page);
     let is_ours = match request.headers.get(header::ORIGIN) {
         None => !must,
         Some(origin) => schemes
@@ -209,16 +237,20 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     if scheme.eq_ignore_ascii_case("bearer") { Ok(Some(key.trim())) } else { Err(ApiError::BadKey) }
 }
 
+/// What a browser was given when it signed in.
 fn cookie(headers: &HeaderMap) -> Option<&str> {
     let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = pairs.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| web::COOKIES.contains(name)).map(|(_, key)| key)
+    pairs.find(|(name, _)| web::COOKIES.contains(name)).map(|(_, token)| token)
 }
 
 /// A person who follows a link, not a program.
 fn wants_page(request: &Parts) -> bool {
-    let accepts = text(&request.headers, header::ACCEPT).unwrap_or_default();
-    request.method == Method::GET && accepts.contains("text/html")
+    request.method == Method::GET && accepts_page(request)
+}
+
+pub fn accepts_page(request: &Parts) -> bool {
+    text(&request.headers, header::ACCEPT).is_some_and(|accepts| accepts.contains("text/html"))
 }
 
 /// Not what programs call, whoever looks at it.

@@ -5,6 +5,7 @@ pub mod answers;
 mod api;
 mod app;
 mod attempts;
+mod body;
 mod bulk;
 mod codes;
 pub mod convert;
@@ -19,10 +20,12 @@ mod idempotency;
 mod listen;
 mod live;
 mod metrics;
+mod network;
 mod pages;
 mod readers;
 mod seats;
 mod secrets;
+mod throttle;
 mod triggers;
 mod web;
 mod words;
@@ -30,12 +33,13 @@ mod words;
 pub use access::{Access, Route, Takes};
 pub use api::{Later, Processed, Processing, Routing, review_of, serve_router};
 pub use bulk::{BULK_ACTION, Bulk, BulkOrder, BulkTurn};
+pub use network::{Network, Patience, Tls};
 pub use triggers::{TriggerAuthenticator, TriggerSecrets, TriggerShown};
 
 use access::Routes;
 use app::App;
 use axum::Router;
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::from_fn_with_state;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -56,6 +60,7 @@ pub struct Site {
     pub routing: Option<Arc<dyn Routing>>,
     /// How whoever triggers may show who they are, beside keys and tokens.
     pub triggers: Vec<Arc<dyn TriggerAuthenticator>>,
+    pub network: Network,
 }
 
 fn declared() -> Routes {
@@ -87,7 +92,8 @@ fn built(site: Site) -> (Router, Arc<App>) {
         .layer(from_fn_with_state(app.clone(), idempotency::once))
         .with_state(app.clone())
         .layer(from_fn_with_state(app.clone(), guard::admit))
-        .layer(map_response(guard::harden));
+        .layer(from_fn_with_state(app.clone(), throttle::wait))
+        .layer(from_fn_with_state(app.clone(), guard::harden));
     (router, app)
 }
 
@@ -99,13 +105,13 @@ pub async fn serve(
 ) -> io::Result<()> {
     may_bind(&site, listener.local_addr()?).await?;
     let (router, app) = built(site);
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    let shutdown = async move {
+    let shutdown = async {
         shutdown.await;
         // Whoever listens would keep the server for as long as they like.
         app.listeners.dismiss();
     };
-    axum::serve(listener, service).with_graceful_shutdown(shutdown).await
+    network::serve(listener, router, &app.site.network, shutdown).await;
+    Ok(())
 }
 
 /// Beyond this machine only where somebody can prove who they are.

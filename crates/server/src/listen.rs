@@ -132,11 +132,13 @@ impl Listener {
         Event::default().id(self.at.to_string()).data(text)
     }
 
-    /// A key may have been revoked since the answer began.
+    /// A key may have been revoked since the answer began, or a browser signed out.
     async fn may_listen(&self) -> bool {
-        match self.caller.key() {
-            Some(key) => self.app.keys.is_live(key.id, self.app.now()).await.unwrap_or(false),
-            None => true,
+        match &self.caller {
+            Caller::Key { key, shown } => {
+                self.app.keys.is_live(key.id, *shown, self.app.now()).await.unwrap_or(false)
+            }
+            Caller::Loopback | Caller::Nobody => true,
         }
     }
 

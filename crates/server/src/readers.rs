@@ -18,7 +18,11 @@ pub struct Readers {
 
 impl Readers {
     pub fn new(database: Database) -> Readers {
-        Readers { database, idle: Arc::default(), places: Semaphore::new(READERS_MAX) }
+        Readers::with_places(database, READERS_MAX)
+    }
+
+    pub fn with_places(database: Database, places: usize) -> Readers {
+        Readers { database, idle: Arc::default(), places: Semaphore::new(places) }
     }
 
     pub async fn read<T: Send + 'static>(

@@ -94,6 +94,7 @@ pub async fn sender(
     let shown = bearer(headers);
     if let Some(key) = shown.filter(|text| text.starts_with("sf_")) {
         let key = app.keys.recognise(key, app.now()).await?;
+        app.pace.call(key.id, app.now())?;
         app.keys.note_use(&app.site.engine, &key, app.now());
         let identity = key.signature();
         Caller::Key { key, shown: Shown::Bearer }.must(Right::Operate)?;
@@ -102,7 +103,7 @@ pub async fn sender(
     let listener = match id {
         Some(id) => {
             let trigger = trigger.to_string();
-            app.read(move |browse| Listener::read(browse, id, &trigger)).await?
+            app.read_for_stranger(move |browse| Listener::read(browse, id, &trigger)).await?
         }
         None => None,
     };

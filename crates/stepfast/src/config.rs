@@ -2,6 +2,7 @@
 
 mod actions;
 mod dispatch_scheduler;
+mod network;
 mod notify;
 #[cfg(test)]
 mod reference;
@@ -14,6 +15,7 @@ mod worker;
 
 pub use actions::Actions;
 pub use dispatch_scheduler::{Queue, Router, Scheduler};
+pub use network::Network;
 pub use traces::Traces;
 pub use worker::{QueueLimit, Worker, queue_limit};
 
@@ -55,6 +57,8 @@ struct RawConfig {
     router: dispatch_scheduler::RawRouter,
     stuck: stuck::RawStuck,
     traces: traces::RawTraces,
+    server: network::RawServer,
+    tls: network::RawTls,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -72,7 +76,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 24] = [
     "db",
     "bind",
     "port",
@@ -95,6 +99,8 @@ const KEYS: [&str; 22] = [
     "notify",
     "stuck",
     "traces",
+    "server",
+    "tls",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
@@ -106,6 +112,7 @@ pub struct Settings {
     pub bind: SocketAddr,
     /// Ask for a key also on this machine.
     pub require_key: bool,
+    pub network: Network,
     /// What commands show to a server.
     pub key: Option<Secret>,
     pub workers: usize,
@@ -163,6 +170,7 @@ impl Settings {
         let pools = pools(&raw.pools, &mut faults);
         let stuck = stuck::check(raw.stuck, &mut faults);
         let traces = traces::check(&raw.traces, &traces::environment(), &mut faults);
+        let network = Network::check(raw.server, raw.tls, &mut faults);
         let key = common.key.as_deref().and_then(|text| {
             let key = Secret::parse(text);
             if key.is_none() {
@@ -195,6 +203,7 @@ impl Settings {
             database,
             bind,
             require_key: raw.require_key.unwrap_or(false),
+            network,
             key,
             workers: raw.workers.unwrap_or(WORKERS),
             engine,
@@ -334,6 +343,7 @@ fn read(path: Option<&Path>) -> Result<RawConfig> {
     faults.extend(worker::strange(&table));
     faults.extend(dispatch_scheduler::strange(&table));
     faults.extend(stuck::strange(&table));
+    faults.extend(network::strange(&table));
     if let Some(toml::Value::Table(dispatch)) = table.get("dispatch") {
         faults.extend(unknown(dispatch, &DISPATCH_KEYS, "dispatch."));
     }

@@ -77,7 +77,7 @@ impl Scheduler {
         bound: SocketAddr,
     ) -> anyhow::Result<Option<Scheduler>> {
         let Some(config) = &settings.scheduler else { return Ok(None) };
-        let endpoint = endpoint(config, bound)?;
+        let endpoint = endpoint(config, &settings.network, bound)?;
         let mut registry = Registry::new();
         register_deliver(&mut registry, &settings.actions.http, &settings.actions.signing)?;
         let host: Name = settings.engine.host.clone();
@@ -138,7 +138,11 @@ impl Scheduler {
 
 /// Where whoever receives a message calls: as it is written, else this server. With a broker they may be anywhere, and a server
 /// that listens on every address does not know by which of them it is found.
-pub fn endpoint(config: &config::Scheduler, bound: SocketAddr) -> Result<String, Refused> {
+pub fn endpoint(
+    config: &config::Scheduler,
+    network: &config::Network,
+    bound: SocketAddr,
+) -> Result<String, Refused> {
     if let Some(written) = &config.processing_endpoint {
         return Ok(written.clone());
     }
@@ -150,7 +154,7 @@ pub fn endpoint(config: &config::Scheduler, bound: SocketAddr) -> Result<String,
              reach, or --bind ADDRESS:{port}"
         )));
     }
-    Ok(format!("http://{}{PATH}", config::reachable(bound)))
+    Ok(format!("{}{PATH}", network.url(bound)))
 }
 
 /// What a queue is called on record: where it is, without what is secret or may change from start to start.
@@ -267,7 +271,8 @@ mod tests {
         let broker = || Queue::ActiveMq("stomp://h:61613/q".into());
         let told = |queue, written, bound: &str| {
             let bound = bound.parse().expect("an address");
-            endpoint(&scheduler(queue, written), bound).unwrap_or_else(|refused| refused.0)
+            endpoint(&scheduler(queue, written), &config::Network::default(), bound)
+                .unwrap_or_else(|refused| refused.0)
         };
         assert_eq!(told(broker(), None, "10.0.0.5:7837"), "http://10.0.0.5:7837/api/dispatch/process");
         assert_eq!(told(broker(), None, "127.0.0.1:7837"), "http://127.0.0.1:7837/api/dispatch/process");

@@ -128,6 +128,7 @@ impl World {
             processing: None,
             routing: None,
             triggers: Vec::new(),
+            network: server::Network::default(),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

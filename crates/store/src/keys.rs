@@ -4,6 +4,7 @@
 //!        nothing is decided here.
 
 use crate::alerts::{self, AlertChange};
+use crate::browsers::{self, Browser, BrowserHash};
 use crate::channels;
 use crate::sql::{Access, Row, Sql};
 use crate::stuck::{self, StoredRule};
@@ -76,6 +77,15 @@ pub enum Change {
         name: &'static str,
         value: String,
     },
+    /// A browser that is signed in from now on.
+    SignIn(Browser),
+    UseBrowser {
+        browser: BrowserHash,
+        at: Timestamp,
+    },
+    SignOut {
+        browser: BrowserHash,
+    },
     /// Who did what.
     Audit {
         at: Timestamp,
@@ -91,7 +101,10 @@ pub fn apply(sql: &dyn Sql, changes: &[Change]) -> Result<Vec<u64>> {
 fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
     match change {
         Change::AddKey { key, hash } => add(sql, key, hash),
-        Change::RevokeKey { key, at } => sql.execute(statements::REVOKE_KEY, params![*at, *key]),
+        Change::RevokeKey { key, at } => {
+            browsers::sign_out_all(sql, *key)?;
+            sql.execute(statements::REVOKE_KEY, params![*at, *key])
+        }
         Change::UseKey { key, at } => {
             sql.execute(statements::USE_KEY, params![*at, *key, *at - limits::KEY_USE_EVERY])
         }
@@ -110,6 +123,9 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::PutSetting { name, value } => {
             sql.execute(statements::PUT_SETTING, params![*name, value.as_str()])
         }
+        Change::SignIn(browser) => browsers::sign_in(sql, browser),
+        Change::UseBrowser { browser, at } => browsers::note_use(sql, *browser, *at),
+        Change::SignOut { browser } => browsers::sign_out(sql, *browser),
         Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
     }
 }

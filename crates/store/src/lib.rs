@@ -4,6 +4,7 @@ pub mod alerts;
 mod answer;
 mod batch;
 mod browse;
+mod browsers;
 pub mod channels;
 mod check;
 mod clock;
@@ -51,6 +52,7 @@ pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DecisionPlace, DefinitionKey, DefinitionLine, EventLine, Filter,
     Listed, NoticePlace, PausePlace, PollFilter, StepRow, Totals, WorkflowFilter,
 };
+pub use browsers::{Browser, BrowserHash};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;

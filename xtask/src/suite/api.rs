@@ -32,7 +32,7 @@ pub fn run() -> Result<()> {
         let key = key(&binary, directory.path(), role)?;
         let served = Served::start(&binary, directory.path())?;
         ask(&asker, &served.url, &key, role)?;
-        served.is_well()?;
+        served.ends_well()?;
     }
     Ok(())
 }
@@ -73,7 +73,7 @@ impl Served {
         }
     }
 
-    fn is_well(mut self) -> Result<()> {
+    fn ends_well(mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
             Some(status) => bail!("`stepfast serve` ended with {status}"),

@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// On files of their own, or each on a database of its own on the given server.
 pub fn run(server: Option<&Postgres>) -> Result<()> {
     let scripts = scripts(&repo::root().join("examples"))?;
-    shell::run(&mut repo::cargo(&["build", "--package", "stepfast"]))?;
+    shell::run(&mut repo::cargo(&["build", "--locked", "--package", "stepfast"]))?;
     let binary = repo::target_directory()?.join("debug").join("stepfast");
     let runtime = tokio::runtime::Runtime::new().context("could not start a runtime for the examples")?;
     for (n, script) in scripts.iter().enumerate() {

@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use model::definition::{Definition, Work};
 use model::{Fault, Key, Name, NewStep, Right, Role, limits};
 use std::sync::Arc;
+use store::BrowserHash;
 
 /// Who acts when a call from this machine does not say so.
 const HERE: &str = "loopback";
@@ -15,8 +16,8 @@ const HERE: &str = "loopback";
 pub enum Shown {
     /// With the call itself.
     Bearer,
-    /// By a browser, which sends it along whoever wrote the page.
-    Cookie,
+    /// By a browser that is signed in with it, which sends its token along whoever wrote the page.
+    Cookie(BrowserHash),
 }
 
 #[derive(Clone, Debug)]

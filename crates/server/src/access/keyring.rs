@@ -1,29 +1,54 @@
-//! The keys as this node knows them: read again after half a second, so that a revoked one is refused within a second.
+//! The keys, and the browsers signed in with them, as this node knows them: read again after half a second, so that a revoked one is
+//! refused within a second.
 //!
 //! Why    a key is looked at with every call, and a flood of wrong ones must not reach the database. So all keys that are not
 //!        revoked are read at once, and an unknown one costs a look into memory.
 
+use super::Shown;
 use crate::error::ApiError;
 use crate::readers::Readers;
-use engine::{Engine, Secret, Stopwatch};
+use engine::{BrowserToken, Engine, Secret, Stopwatch};
 use model::{Key, KeyId, Timestamp, limits};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use store::{Database, KeyHash};
+use store::{Browser, BrowserHash, Database, KeyHash};
+use tokio::time::sleep;
 
 /// How often wrong keys are told in the log.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-type Kept = Arc<HashMap<KeyId, (Arc<Key>, KeyHash)>>;
+/// A browser that signed in at another node may be here before this one has read of it.
+const JUST_NOW: Duration = Duration::from_millis(50);
+
+struct Known {
+    keys: HashMap<KeyId, (Arc<Key>, KeyHash)>,
+    browsers: HashMap<BrowserHash, Browser>,
+}
+
+impl Known {
+    fn key(&self, id: KeyId, now: Timestamp) -> Option<&Arc<Key>> {
+        self.keys.get(&id).map(|(key, _)| key).filter(|key| key.is_live(now))
+    }
+
+    /// A browser lives no longer than the key that was entered.
+    fn browser(&self, hash: BrowserHash, now: Timestamp) -> Option<(Arc<Key>, Browser)> {
+        let browser = self.browsers.get(&hash).filter(|browser| browser.is_live(now))?;
+        Some((self.key(browser.key, now)?.clone(), *browser))
+    }
+}
+
+type Kept = Arc<Known>;
 
 pub struct Keyring {
     /// A connection of its own: whoever is asked for a key does not wait behind people's questions.
     readers: Readers,
     kept: tokio::sync::Mutex<Option<(Stopwatch, Kept)>>,
-    used: Mutex<HashMap<KeyId, Timestamp>>,
+    used: Uses<KeyId>,
+    browsers_used: Uses<BrowserHash>,
     refused: AtomicU64,
     /// When wrong keys were last told, and how many had been refused by then.
     told: Mutex<Option<(Stopwatch, u64)>>,
@@ -34,7 +59,8 @@ impl Keyring {
         Keyring {
             readers: Readers::new(database),
             kept: tokio::sync::Mutex::new(None),
-            used: Mutex::default(),
+            used: Uses::default(),
+            browsers_used: Uses::default(),
             refused: AtomicU64::new(0),
             told: Mutex::default(),
         }
@@ -43,53 +69,83 @@ impl Keyring {
     /// The live key that this text is.
     pub async fn recognise(&self, text: &str, now: Timestamp) -> Result<Arc<Key>, ApiError> {
         let secret = Secret::parse(text).ok_or(ApiError::BadKey)?;
-        match self.kept().await?.get(&secret.id()) {
+        match self.kept(limits::KEYS_READ_EVERY).await?.keys.get(&secret.id()) {
             Some((key, hash)) if secret.is(hash) && key.is_live(now) => Ok(key.clone()),
             _ => Err(ApiError::BadKey),
         }
     }
 
-    /// Whether a key that was recognised before still is one.
-    pub async fn is_live(&self, id: KeyId, now: Timestamp) -> Result<bool, ApiError> {
-        Ok(self.kept().await?.get(&id).is_some_and(|(key, _)| key.is_live(now)))
+    /// The live browser that has this token, and the key it was signed in with.
+    pub async fn recognise_browser(
+        &self,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<(Arc<Key>, Browser), ApiError> {
+        let hash = BrowserToken::parse(text).ok_or(ApiError::BadKey)?.hash();
+        if let Some(found) = self.kept(limits::KEYS_READ_EVERY).await?.browser(hash, now) {
+            return Ok(found);
+        }
+        // What is read from now on was there when it called.
+        sleep(JUST_NOW).await;
+        self.kept(JUST_NOW).await?.browser(hash, now).ok_or(ApiError::BadKey)
+    }
+
+    /// Whether somebody who was recognised before still would be.
+    pub async fn is_live(&self, key: KeyId, shown: Shown, now: Timestamp) -> Result<bool, ApiError> {
+        let known = self.kept(limits::KEYS_READ_EVERY).await?;
+        Ok(match shown {
+            Shown::Bearer => known.key(key, now).is_some(),
+            Shown::Cookie(browser) => known.browser(browser, now).is_some(),
+        })
     }
 
     /// One reads, the others wait for it. Without an answer of the database nobody is let in by what was true before.
-    async fn kept(&self) -> Result<Kept, ApiError> {
+    async fn kept(&self, age_max: Duration) -> Result<Kept, ApiError> {
         let mut kept = self.kept.lock().await;
-        if let Some((read, keys)) = &*kept
-            && read.elapsed() < limits::KEYS_READ_EVERY
+        if let Some((read, known)) = &*kept
+            && read.elapsed() < age_max
         {
-            return Ok(keys.clone());
+            return Ok(known.clone());
         }
         // What is revoked while this reads may be missed, so the age counts from here.
         let begun = Stopwatch::start();
-        let rows = self.readers.read(|browse| browse.kept_keys()).await?;
-        let keys: Kept = Arc::new(rows.into_iter().map(|(key, hash)| (key.id, (key.into(), hash))).collect());
-        *kept = Some((begun, keys.clone()));
-        Ok(keys)
+        let read = self.readers.read(|browse| Ok((browse.kept_keys()?, browse.browsers()?)));
+        let (keys, browsers) = read.await?;
+        let known = Arc::new(Known {
+            keys: keys.into_iter().map(|(key, hash)| (key.id, (key.into(), hash))).collect(),
+            browsers: browsers.into_iter().map(|browser| (browser.hash, browser)).collect(),
+        });
+        *kept = Some((begun, known.clone()));
+        Ok(known)
     }
 
-    /// Keys were changed here: read them again.
+    /// Keys or browsers were changed here: read them again.
     pub async fn forget(&self) {
         *self.kept.lock().await = None;
     }
 
     /// Have the use of a key written down, now and then and behind the answer.
     pub fn note_use(&self, engine: &Engine, key: &Key, now: Timestamp) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = used.get(&key.id).copied().max(key.last_used_at);
-        if last.is_some_and(|at| now < at + limits::KEY_USE_EVERY) {
+        if !self.used.is_due(key.id, key.last_used_at, now) {
             return;
         }
-        if used.len() >= limits::KEYS_MAX {
-            used.clear();
-        }
-        used.insert(key.id, now);
         let (engine, id) = (engine.clone(), key.id);
         tokio::spawn(async move {
             if let Err(problem) = engine.note_key_use(id, now).await {
                 tracing::debug!(target: "server", key = %id, %problem, "the use of a key was not written down");
+            }
+        });
+    }
+
+    /// The same of a browser.
+    pub fn note_browser_use(&self, engine: &Engine, browser: &Browser, now: Timestamp) {
+        if !self.browsers_used.is_due(browser.hash, Some(browser.used_at), now) {
+            return;
+        }
+        let (engine, hash) = (engine.clone(), browser.hash);
+        tokio::spawn(async move {
+            if let Err(problem) = engine.note_browser_use(hash, now).await {
+                tracing::debug!(target: "server", %problem, "the use of a browser was not written down");
             }
         });
     }
@@ -114,5 +170,30 @@ impl Keyring {
     /// How many calls with a wrong key this process has refused.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+}
+
+/// When uses were last written down from here.
+struct Uses<K>(Mutex<HashMap<K, Timestamp>>);
+
+impl<K> Default for Uses<K> {
+    fn default() -> Uses<K> {
+        Uses(Mutex::default())
+    }
+}
+
+impl<K: Copy + Eq + Hash> Uses<K> {
+    /// Whether a use is to be written down; then it counts as written.
+    fn is_due(&self, who: K, on_record: Option<Timestamp>, now: Timestamp) -> bool {
+        let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = used.get(&who).copied().max(on_record);
+        if last.is_some_and(|at| now < at + limits::KEY_USE_EVERY) {
+            return false;
+        }
+        if used.len() >= limits::KEYS_MAX {
+            used.clear();
+        }
+        used.insert(who, now);
+        true
     }
 }

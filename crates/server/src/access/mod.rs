@@ -2,11 +2,15 @@
 
 mod caller;
 mod keyring;
+mod pace;
 mod routes;
+mod way;
 
 pub use caller::{Caller, Shown};
 pub use keyring::Keyring;
+pub use pace::Pace;
 pub use routes::{Routes, Table, delete, form, get, post, put, text};
+pub use way::{Cookies, Page, Way};
 
 use crate::describe::Operation;
 use axum::http::Method;

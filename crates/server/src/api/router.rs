@@ -1,10 +1,12 @@
 //! The router of this process: what it does, its breakers, and its pools.
 
-use crate::access::{Caller, Takes};
+use crate::access::{Caller, Takes, Way};
 use crate::app::App;
+use crate::body;
 use crate::error::ApiError;
-use crate::extract::{Path, Posted, Signed};
+use crate::extract::{BODY_BYTES_MAX, Path, Posted, Signed};
 use crate::guard;
+use crate::network::{self, Network, Patience};
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn};
@@ -113,10 +115,16 @@ async fn of_this_machine(request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let changes = parts.method != Method::GET;
     let checked = guard::own_name(&parts)
-        .and_then(|()| if changes { guard::same_origin(&parts, &Caller::Loopback) } else { Ok(()) })
+        .and_then(
+            |()| if changes { guard::same_origin(&parts, &Caller::Loopback, Way::Clear) } else { Ok(()) },
+        )
         .and_then(|()| if changes { guard::fitting_body(&parts, Takes::Json) } else { Ok(()) });
-    match checked {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+    let read = match checked {
+        Ok(()) => body::read(body, BODY_BYTES_MAX, Patience::default().body).await,
+        Err(refused) => Err(refused),
+    };
+    match read {
+        Ok(body) => next.run(Request::from_parts(parts, body)).await,
         Err(refused) => refused.into_response(),
     }
 }
@@ -151,5 +159,6 @@ pub async fn serve(
         )
         .with_state(routing)
         .layer(from_fn(of_this_machine));
-    axum::serve(listener, routes).with_graceful_shutdown(shutdown).await
+    network::serve(listener, routes, &Network::default(), shutdown).await;
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What each extractor asks of a request, and how it refuses.
 
 use super::{Asks, Operation};
-use crate::access::Caller;
+use crate::access::{Caller, Cookies};
 use crate::codes;
 use crate::extract::{
     Expected, Params, Path, Posted, PostedText, ThisFlow, ThisKey, ThisStep, ThisSubscription, ThisWorkflow,
@@ -22,7 +22,7 @@ macro_rules! asks_nothing {
     };
 }
 
-asks_nothing!(Caller, HeaderMap, Source);
+asks_nothing!(Caller, Cookies, HeaderMap, Source);
 
 impl<S> Asks for State<S> {
     fn ask(_: &mut Operation) {}

@@ -67,7 +67,7 @@ pub fn document(routes: &[Route], version: &str) -> Value {
             "responses": refusals.iter().map(|(name, said)| (name.clone(), refusal(said, &problem))).collect::<Map<_, _>>(),
             "securitySchemes": {
                 "key": { "type": "http", "scheme": "bearer", "description": "A key, as `stepfast keys create` shows it once." },
-                "cookie": { "type": "apiKey", "in": "cookie", "name": "stepfast_key", "description": "A key, as /sign-in has a browser keep it." },
+                "cookie": { "type": "apiKey", "in": "cookie", "name": "stepfast_key", "description": "What /sign-in gives a browser for a key." },
                 "token": { "type": "http", "scheme": "bearer", "description": "A token that was made for this one call, or a signature." },
             },
         },
@@ -82,11 +82,14 @@ fn around(route: &Route, about: &mut Operation) {
     about.refuses(codes::BAD_REQUEST);
     about.refuses(codes::UNAUTHORIZED);
     about.refuses(codes::FORBIDDEN);
+    about.refuses(codes::TOO_MANY);
     about.refuses(codes::UNAVAILABLE);
     if route.method == Method::GET {
         return;
     }
     about.refuses(codes::REFUSED);
+    about.refuses(codes::TOO_LARGE);
+    about.refuses(codes::TOO_SLOW);
     about.refuses(codes::MEDIA_TYPE);
     if route.method == Method::POST && idempotency::is_heard(route.path) {
         let description = "The same call with the same key is answered again, and not done again.";

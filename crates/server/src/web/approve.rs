@@ -10,6 +10,7 @@ use crate::api;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Path;
+use crate::throttle::Wrong;
 use crate::triggers::{Listener, Source};
 use crate::words::clock;
 use axum::extract::rejection::FormRejection;
@@ -116,7 +117,7 @@ pub async fn answer(
 async fn open(app: &App, at: Addressed, token: &str) -> Result<Opened, ApiError> {
     let id: WorkflowId = at.workflow_id.parse().map_err(|_| ApiError::NotShown)?;
     let trigger = at.trigger_key.clone();
-    let listener = app.read(move |browse| Listener::read(browse, id, &trigger)).await?;
+    let listener = app.read_for_stranger(move |browse| Listener::read(browse, id, &trigger)).await?;
     let listener = listener.ok_or(ApiError::NotShown)?;
     let pause = listener.by_token(token).cloned().ok_or(ApiError::NotShown)?;
     Ok(Opened { id, trigger: at.trigger_key, listener, pause })
@@ -155,7 +156,9 @@ fn refuse(app: &App, refused: ApiError) -> Response {
     match refused {
         ApiError::NotShown => {
             let said = "This link is not valid: it is not whole, or another was made since.".into();
-            told(app, (StatusCode::UNAUTHORIZED, "Not valid", said))
+            let mut response = told(app, (StatusCode::UNAUTHORIZED, "Not valid", said));
+            response.extensions_mut().insert(Wrong);
+            response
         }
         ApiError::Gone(why) => told(app, (StatusCode::GONE, "Too late", why)),
         other => other.into_response(),

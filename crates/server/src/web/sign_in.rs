@@ -1,16 +1,19 @@
-//! The way in for people from elsewhere: a key, entered once and kept by the browser until it is closed.
+//! The way in for people from elsewhere: a key, entered once, for which the browser is given a token of its own.
 //!
-//! Why    a browser cannot send a key with a link. The cookie holds the key itself, so what becomes of the key becomes of it,
-//!        on every node and within the same second; no script can read it, and no other site can have it sent.
+//! Why    a browser cannot send a key with a link. It does not keep the key: its token ends with the key on every node and within
+//!        the same second, and by itself when somebody signs out or is away. No script can read it, and no other site can have
+//!        it sent.
 
 use super::layout::{Frame, bare as framed};
-use crate::access::{Caller, Shown};
+use crate::access::{Caller, Cookies, Shown};
 use crate::app::App;
 use crate::error::{ApiError, CHALLENGE};
+use crate::throttle::Wrong;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use engine::BrowserToken;
 use maud::{Markup, html};
 use model::{Key, Right};
 use schemars::JsonSchema;
@@ -18,7 +21,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 /// Under TLS the first, which a browser takes from the very host alone; without TLS the second.
-pub const COOKIES: [&str; 2] = ["__Host-stepfast_key", "stepfast_key"];
+pub const COOKIES: [&str; 2] = ["__Host-stepfast_session", "stepfast_session"];
 
 /// A form needs to be sent, and to say where from.
 const POLICIES: [(header::HeaderName, &str); 2] = [
@@ -38,7 +41,7 @@ pub struct Entered {
 
 pub async fn page(State(app): State<Arc<App>>, caller: Caller) -> Response {
     match caller {
-        Caller::Key { key, shown: Shown::Cookie } => shown(&app, StatusCode::OK, signed_in(&key)),
+        Caller::Key { key, shown: Shown::Cookie(_) } => shown(&app, StatusCode::OK, signed_in(&key)),
         _ => shown(&app, StatusCode::OK, entry(None)),
     }
 }
@@ -48,29 +51,27 @@ pub fn instead(app: &App, refused: &ApiError) -> Response {
     let mut response = shown(app, StatusCode::UNAUTHORIZED, entry(Some(&refused.to_string())));
     let challenge = header::HeaderValue::from_static(CHALLENGE);
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    if matches!(refused, ApiError::BadKey) {
+        response.extensions_mut().insert(Wrong);
+    }
     response
 }
 
 pub async fn enter(
     State(app): State<Arc<App>>,
-    headers: HeaderMap,
+    cookies: Cookies,
+    caller: Caller,
     entered: Result<Form<Entered>, FormRejection>,
 ) -> Response {
     let Ok(Form(Entered { key: text })) = entered else {
         return shown(&app, StatusCode::UNPROCESSABLE_ENTITY, entry(Some("Enter a key.")));
     };
-    let text = text.trim();
-    let found = app.keys.recognise(text, app.now()).await;
-    let may_look = found.and_then(|key| Caller::Key { key, shown: Shown::Cookie }.must(Right::View));
-    match may_look {
-        Ok(()) => {
-            let set = (header::SET_COOKIE, set_cookie(text, is_encrypted(&headers)));
+    match admitted(&app, text.trim(), &caller).await {
+        Ok(token) => {
+            let set = (header::SET_COOKIE, set_cookie(token.reveal(), cookies));
             (AppendHeaders([set]), Redirect::to("/step-dispatcher")).into_response()
         }
-        Err(refused @ ApiError::BadKey) => {
-            app.keys.refuse(None);
-            instead(&app, &refused)
-        }
+        Err(refused @ ApiError::BadKey) => instead(&app, &refused),
         Err(refused @ ApiError::Forbidden(_)) => {
             shown(&app, StatusCode::FORBIDDEN, entry(Some(&refused.to_string())))
         }
@@ -78,7 +79,20 @@ pub async fn enter(
     }
 }
 
-pub async fn leave() -> Response {
+/// A new token for whoever may look; what the browser held before is worth nothing any more.
+async fn admitted(app: &App, text: &str, before: &Caller) -> Result<BrowserToken, ApiError> {
+    let key = app.keys.recognise(text, app.now()).await?;
+    Caller::Key { key: key.clone(), shown: Shown::Bearer }.must(Right::View)?;
+    sign_out(app, before).await?;
+    let token = app.site.engine.sign_in(key.id, app.now()).await?;
+    app.keys.forget().await;
+    Ok(token)
+}
+
+pub async fn leave(State(app): State<Arc<App>>, caller: Caller) -> Response {
+    if let Err(problem) = sign_out(&app, &caller).await {
+        return problem.into_response();
+    }
     let gone = COOKIES.map(|name| {
         let secure = if name.starts_with("__Host-") { "; Secure" } else { "" };
         (header::SET_COOKIE, format!("{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0{secure}"))
@@ -86,15 +100,21 @@ pub async fn leave() -> Response {
     (AppendHeaders(gone), Redirect::to("/sign-in")).into_response()
 }
 
-/// A key is letters of its own alone, so it needs no quoting.
-fn set_cookie(key: &str, encrypted: bool) -> String {
-    let (name, secure) = if encrypted { (COOKIES[0], "; Secure") } else { (COOKIES[1], "") };
-    format!("{name}={key}; Path=/; HttpOnly; SameSite=Strict{secure}")
+/// Whatever becomes of the cookie: nobody gets in by it on any node. A token that is none costs the database nothing.
+async fn sign_out(app: &App, caller: &Caller) -> Result<(), ApiError> {
+    let Caller::Key { shown: Shown::Cookie(browser), .. } = caller else { return Ok(()) };
+    app.site.engine.sign_out(*browser).await?;
+    app.keys.forget().await;
+    Ok(())
 }
 
-/// Whether the browser came by TLS, which ends before this server: the guard has compared the rest of the origin.
-fn is_encrypted(headers: &HeaderMap) -> bool {
-    headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
+/// A token is letters and digits alone, so it needs no quoting.
+fn set_cookie(token: &str, cookies: Cookies) -> String {
+    let (name, secure) = match cookies {
+        Cookies::ByTlsAlone => (COOKIES[0], "; Secure"),
+        Cookies::InClear => (COOKIES[1], ""),
+    };
+    format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict{secure}")
 }
 
 fn shown(app: &App, status: StatusCode, body: Markup) -> Response {
@@ -117,7 +137,8 @@ fn entry(problem: Option<&str>) -> Markup {
             input #key type="password" name="key" autocomplete="current-password" spellcheck="false" required autofocus;
             button.button type="submit" { "Sign in" }
         }
-        p.aside { "It begins with sf_ and is kept by this browser until it is closed. An administrator makes one with "
+        p.aside { "It begins with sf_, and this browser does not keep it: you stay signed in until you sign out, close the browser, or are away "
+            "for 12 hours. An administrator makes one with "
             code { "stepfast keys create" } "." }
     }
 }
@@ -133,14 +154,17 @@ fn signed_in(key: &Key) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::set_cookie;
+    use super::{Cookies, set_cookie};
 
     #[test]
     fn a_cookie_is_for_this_host_and_for_no_script() {
-        assert_eq!(set_cookie("sf_1", false), "stepfast_key=sf_1; Path=/; HttpOnly; SameSite=Strict");
         assert_eq!(
-            set_cookie("sf_1", true),
-            "__Host-stepfast_key=sf_1; Path=/; HttpOnly; SameSite=Strict; Secure"
+            set_cookie("sfb_1", Cookies::InClear),
+            "stepfast_session=sfb_1; Path=/; HttpOnly; SameSite=Strict"
+        );
+        assert_eq!(
+            set_cookie("sfb_1", Cookies::ByTlsAlone),
+            "__Host-stepfast_session=sfb_1; Path=/; HttpOnly; SameSite=Strict; Secure"
         );
     }
 }

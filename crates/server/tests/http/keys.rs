@@ -111,7 +111,7 @@ async fn where_a_key_is_required_this_machine_needs_one_too() {
 }
 
 /// Everything the database holds, as text and bytes.
-async fn dump(place: &Place) -> Vec<u8> {
+pub async fn dump(place: &Place) -> Vec<u8> {
     if std::env::var_os("STEPFAST_TEST_POSTGRES").is_none() {
         let files = std::fs::read_dir(place.dir.path()).unwrap().map(|entry| entry.unwrap().path());
         return files.filter(|path| path.is_file()).flat_map(|path| std::fs::read(path).unwrap()).collect();
@@ -129,7 +129,7 @@ async fn dump(place: &Place) -> Vec<u8> {
     place.engine.with_store(read).await.unwrap()
 }
 
-fn has(haystack: &[u8], needle: &str) -> bool {
+pub fn has(haystack: &[u8], needle: &str) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle.as_bytes())
 }
 

@@ -89,6 +89,7 @@ impl Place {
             processing: None,
             routing: None,
             triggers: Vec::new(),
+            network: server::Network::default(),
         };
         let router = server::router(site);
         Place { engine, router, dir, database, _scratch: scratch, thread, runners: Vec::new() }
@@ -105,6 +106,7 @@ impl Place {
             processing: None,
             routing: None,
             triggers: Vec::new(),
+            network: server::Network::default(),
         }
     }
 

@@ -1,9 +1,16 @@
 //! People from elsewhere: a page instead of a problem, a key entered once, a cookie that only our own pages can use.
 
 use crate::place::{Answer, Place, ask, peer};
+use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::request::Builder;
+use model::Timestamp;
+use std::sync::Arc;
+use std::time::Duration;
+use stepfast_server::{self as server, Site};
+use store::{Clock, SimClock, SystemClock};
+use tokio::time::timeout;
 
 fn from_elsewhere(request: Builder) -> Builder {
     request.header("host", "steps.example:7837").extension(peer("203.0.113.9:40000"))
@@ -66,7 +73,7 @@ async fn a_key_entered_once_opens_the_pages_until_it_is_revoked() {
         (303, &"/step-dispatcher".parse().unwrap())
     );
     let set = answer.headers["set-cookie"].to_str().unwrap();
-    assert!(set.starts_with("stepfast_key=sf_") && set.ends_with("; Path=/; HttpOnly; SameSite=Strict"));
+    assert!(set.starts_with("stepfast_session=sfb_") && set.ends_with("; Path=/; HttpOnly; SameSite=Strict"));
     let cookie = cookie(&answer);
     let page = async |path: &str| {
         let request =
@@ -119,7 +126,7 @@ async fn under_tls_the_cookie_is_for_this_host_alone() {
     let (key, _) = place.key("viewer").await;
     let answer = enter(&place, &key, "https://steps.example:7837").await;
     let set = answer.headers["set-cookie"].to_str().unwrap();
-    assert!(set.starts_with("__Host-stepfast_key=sf_"));
+    assert!(set.starts_with("__Host-stepfast_session=sfb_"));
     assert!(set.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"));
     let request = from_elsewhere(Request::get("/step-dispatcher")).header("cookie", cookie(&answer));
     assert_eq!(ask(&place.router, request.body(Body::empty()).unwrap()).await.status, 200);
@@ -146,18 +153,163 @@ async fn who_may_not_look_is_not_let_in() {
 }
 
 #[tokio::test]
-async fn signing_out_forgets_the_key() {
+async fn s3_signing_out_ends_it_here_and_for_whoever_copied_the_cookie() {
     let place = Place::open();
     let (key, _) = place.key("viewer").await;
     let cookie = cookie(&enter(&place, &key, "http://steps.example:7837").await);
     let request = from_elsewhere(Request::post("/sign-out"))
         .header("content-type", "application/x-www-form-urlencoded")
         .header("origin", "http://steps.example:7837")
-        .header("cookie", cookie);
+        .header("cookie", &cookie);
+    // Another node, with a memory of its own.
+    let other = server::router(place.site());
+    for router in [&place.router, &other] {
+        assert_eq!(looks(router, &cookie).await, 200);
+    }
     let answer = ask(&place.router, request.body(Body::empty()).unwrap()).await;
     assert_eq!((answer.status.as_u16(), &answer.headers["location"]), (303, &"/sign-in".parse().unwrap()));
     let gone: Vec<_> = answer.headers.get_all("set-cookie").iter().map(|v| v.to_str().unwrap()).collect();
     assert_eq!(gone.len(), 2);
-    assert!(gone.iter().all(|set| set.contains("Max-Age=0") && !set.contains("sf_")), "{gone:?}");
+    assert!(gone.iter().all(|set| set.contains("Max-Age=0") && !set.contains("sfb_")), "{gone:?}");
+    assert_eq!(looks(&place.router, &cookie).await, 401, "the copy is worth nothing");
+    let ended = async {
+        while looks(&other, &cookie).await != 401 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(1), ended).await.expect("nor is it elsewhere, within a second");
+    place.close().await;
+}
+
+/// The status that a page has for a browser with this cookie.
+async fn looks(router: &Router, cookie: &str) -> u16 {
+    let request = from_elsewhere(Request::get("/step-dispatcher/api")).header("cookie", cookie);
+    ask(router, request.body(Body::empty()).unwrap()).await.status.as_u16()
+}
+
+async fn enter_at(router: &Router, key: &str, cookie: Option<&str>) -> String {
+    let request = from_elsewhere(Request::post("/sign-in"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("origin", "http://steps.example:7837");
+    let request = cookie.into_iter().fold(request, |request, cookie| request.header("cookie", cookie));
+    let answer = ask(router, request.body(Body::from(format!("key={key}"))).unwrap()).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    self::cookie(&answer)
+}
+
+/// A use is written down behind the answer.
+async fn until_used(place: &Place, at: Timestamp) {
+    let last = "select max(used_at) from browser_sessions";
+    let written = async {
+        while place.engine.with_store(|store| store.reader().value::<i64>(last, &[]).unwrap()).await.unwrap()
+            < at.0
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(20), written).await.expect("a use is written down");
+}
+
+#[tokio::test]
+async fn s3_a_browser_that_is_silent_for_twelve_hours_signs_in_again() {
+    let place = Place::open();
+    let (key, _) = place.key("viewer").await;
+    let clock = Arc::new(SimClock::at(SystemClock::default().now()));
+    let router = server::router(Site { clock: clock.clone(), ..place.site() });
+    let cookie = enter_at(&router, &key, None).await;
+    let hours = |n: u64| Duration::from_secs(n * 3600);
+    for _ in 0..3 {
+        clock.advance(hours(11));
+        assert_eq!(looks(&router, &cookie).await, 200, "a use counts");
+        until_used(&place, clock.now()).await;
+    }
+    clock.advance(hours(12));
+    let anew = server::router(Site { clock: clock.clone(), ..place.site() });
+    assert_eq!((looks(&router, &cookie).await, looks(&anew, &cookie).await), (401, 401));
+    place.close().await;
+}
+
+#[tokio::test]
+async fn s3_after_seven_days_a_browser_signs_in_again_however_busy_it_is() {
+    let place = Place::open();
+    let (key, _) = place.key("viewer").await;
+    let clock = Arc::new(SimClock::at(SystemClock::default().now()));
+    let cookie = enter_at(&server::router(Site { clock: clock.clone(), ..place.site() }), &key, None).await;
+    for hour in 1..=168 {
+        clock.advance(Duration::from_secs(3600));
+        if hour % 8 != 0 {
+            continue;
+        }
+        // A node that has just started reads what is on record.
+        let router = server::router(Site { clock: clock.clone(), ..place.site() });
+        assert_eq!(looks(&router, &cookie).await, if hour < 168 { 200 } else { 401 }, "after {hour} h");
+        if hour < 168 {
+            until_used(&place, clock.now()).await;
+        }
+    }
+    place.close().await;
+}
+
+#[tokio::test]
+async fn s3_a_token_is_new_with_every_sign_in_and_only_its_hash_is_kept() {
+    let place = Place::open();
+    let (key, _) = place.key("viewer").await;
+    let planted = format!("stepfast_session=sfb_{}", "0".repeat(64));
+    assert_eq!(looks(&place.router, &planted).await, 401);
+    let first = enter_at(&place.router, &key, Some(&planted)).await;
+    assert_ne!(first, planted, "what was planted is not adopted");
+    assert_eq!(looks(&place.router, &planted).await, 401);
+    let second = enter_at(&place.router, &key, None).await;
+    assert_ne!(first, second);
+    assert_eq!((looks(&place.router, &first).await, looks(&place.router, &second).await), (200, 200));
+    // Whoever signs in again in the same browser leaves nothing behind.
+    let third = enter_at(&place.router, &key, Some(&second)).await;
+    assert_eq!((looks(&place.router, &second).await, looks(&place.router, &third).await), (401, 200));
+    let dump = crate::keys::dump(&place).await;
+    for token in [&first, &third] {
+        let token = token.split_once("sfb_").unwrap().1;
+        assert!(!crate::keys::has(&dump, token), "the token is in the database");
+    }
+    // A token is no key, and a key is no token.
+    let bearer = from_elsewhere(Request::get("/v1/groups"))
+        .header("authorization", format!("Bearer {}", third.split_once('=').unwrap().1));
+    ask(&place.router, bearer.body(Body::empty()).unwrap()).await.refused(401, "unauthorized");
+    assert_eq!(looks(&place.router, &format!("stepfast_session={key}")).await, 401);
+    place.close().await;
+}
+
+#[tokio::test]
+async fn s3_revoking_a_key_ends_its_browsers_and_no_others() {
+    let place = Place::open();
+    let (key, id) = place.key("viewer").await;
+    let (other, _) = place.key("operator").await;
+    let cookies = [enter_at(&place.router, &key, None).await, enter_at(&place.router, &key, None).await];
+    let stays = enter_at(&place.router, &other, None).await;
+    place.post(&format!("/v1/keys/{id}/revoke"), "{}").await.ok();
+    for cookie in &cookies {
+        assert_eq!(looks(&place.router, cookie).await, 401);
+    }
+    assert_eq!(looks(&place.router, &stays).await, 200);
+    let left = place.engine.with_store(|store| {
+        store.reader().value::<i64>("select count(*) from browser_sessions", &[]).unwrap()
+    });
+    assert_eq!(left.await.unwrap(), 1);
+    place.close().await;
+}
+
+#[tokio::test]
+async fn s3_of_one_key_only_so_many_browsers_are_signed_in() {
+    let place = Place::open();
+    let (key, _) = place.key("viewer").await;
+    let mut cookies = Vec::new();
+    for _ in 0..22 {
+        cookies.push(enter_at(&place.router, &key, None).await);
+    }
+    let mut signed_in = 0;
+    for cookie in &cookies {
+        signed_in += usize::from(looks(&place.router, cookie).await == 200);
+    }
+    assert_eq!(signed_in, 20);
+    assert_eq!(looks(&place.router, &cookies[21]).await, 200, "the newest stays");
     place.close().await;
 }

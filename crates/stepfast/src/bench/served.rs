@@ -34,6 +34,7 @@ impl Served {
             processing: None,
             routing: None,
             triggers: Vec::new(),
+            network: server::Network::default(),
         };
         let (close, closed) = oneshot::channel::<()>();
         let site = tokio::spawn(server::serve(listener, site, async {

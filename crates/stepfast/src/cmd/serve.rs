@@ -67,9 +67,10 @@ impl Running {
         };
         let bound = listener.local_addr()?;
         if let Some(scheduler) = &settings.scheduler {
-            scheduler::endpoint(scheduler, bound)?;
+            scheduler::endpoint(scheduler, &settings.network, bound)?;
         }
-        let url = format!("http://{}", config::reachable(bound));
+        let network = settings.network.open().map_err(Refused)?;
+        let url = settings.network.url(bound);
         let tracer = match &settings.traces {
             Some(traces) => {
                 let (spans, tracer) = Tracer::start(traces, &settings.engine.host)?;
@@ -95,6 +96,7 @@ impl Running {
             processing: scheduler.as_ref().map(Scheduler::endpoint),
             routing: scheduler.as_ref().and_then(Scheduler::routing),
             triggers: vec![Arc::new(settings.triggers.clone())],
+            network,
         };
         if let Err(refused) = server::may_bind(&site, bound).await {
             local.stop(Duration::ZERO).await?;
@@ -117,6 +119,7 @@ impl Running {
         if let Some(scheduler) = &mut scheduler {
             scheduler.start(&local.engine).await?;
         }
+        let url = settings.network.shown(bound);
         Ok(Running { local, url, scheduler, close, site, tracer })
     }
 

@@ -25,8 +25,8 @@ use crate::statements::{
     DETAIL_COLUMNS, OLDEST_DUE, OLDEST_PENDING, OLDEST_POOLED, SESSION_COLUMNS, STEP_COLUMNS,
 };
 use crate::{
-    EventRow, KeyHash, Result, StoreError, channels, keys, params, pools, previous, reads, rows, settings,
-    subscriptions,
+    Browser, EventRow, KeyHash, Result, StoreError, browsers, channels, keys, params, pools, previous, reads,
+    rows, settings, subscriptions,
 };
 use model::{
     Block, BlockId, Breaker, ChannelSends, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
@@ -230,6 +230,11 @@ impl Browse {
     /// The API keys that are not revoked, with what is kept of their secrets.
     pub fn kept_keys(&self) -> Result<Vec<(Key, KeyHash)>> {
         keys::kept(self.sql())
+    }
+
+    /// Browsers that may be signed in.
+    pub fn browsers(&self) -> Result<Vec<Browser>> {
+        browsers::all(self.sql())
     }
 
     pub fn executions(&self, filter: &ExecutionFilter) -> Result<Vec<ExecutionLine>> {

@@ -31,6 +31,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0022_flows", include_str!("../../sql/postgres/migrations/0022_flows.sql")),
     ("0024_dash", include_str!("../../sql/postgres/migrations/0024_dash.sql")),
     ("0025_trace", include_str!("../../sql/postgres/migrations/0025_trace.sql")),
+    ("0026_browser_sessions", include_str!("../../sql/postgres/migrations/0026_browser_sessions.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

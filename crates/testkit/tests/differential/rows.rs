@@ -17,7 +17,7 @@ const BLOCKS: &str = "id owner_id home success depth steps resolvers live live_r
     version to_come held";
 
 /// Table, columns, and the order of its rows.
-const TABLES: [(&str, &str, &str); 45] = [
+const TABLES: [(&str, &str, &str); 46] = [
     ("steps", STEPS, "id"),
     ("blocks", BLOCKS, "id"),
     ("steps_archive", STEPS, "id"),
@@ -65,6 +65,7 @@ const TABLES: [(&str, &str, &str); 45] = [
     ("stuck_looks", "node_id ends_at rounds version", "id"),
     ("audit", "at who verb target why before after", "id"),
     ("api_keys", "id name hash role scope created_at created_by expires_at revoked_at last_used_at", "id"),
+    ("browser_sessions", "hash key_id signed_in_at used_at", "hash"),
     (
         "subscriptions",
         "id name url types workflow labels active ordered secrets created_at created_by revision",
