@@ -62,11 +62,11 @@
   function again(inMs = EVERY_MS) {
     clearTimeout(timer);
     if (isWatched()) timer = setTimeout(refresh, inMs);
-    else listen();
+    else follow();
   }
 
   /** The figures of everything change when anything does; a page that waits for its turn to be read need not be told again. */
-  function listen() {
+  function follow() {
     if (!isWatched()) {
       if (source !== null) source.close();
       source = null;
@@ -169,11 +169,11 @@
     parts(document).forEach((part) => seen.set(part.dataset.live, part.innerHTML));
     if (byId("verbs") !== null) listen();
     document.addEventListener("visibilitychange", () => {
-      listen();
+      follow();
       if (document.hidden) clearTimeout(timer);
       else refresh();
     });
-    listen();
+    follow();
     again();
   }
 

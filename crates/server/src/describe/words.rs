@@ -115,6 +115,7 @@ channels_notices: | What channels were told, newest first.
 page_home: | The way to the overview.
 page_step_dispatcher_page: | The overview.
 page_step_dispatcher_api: | Every figure of the overview.
+live_listen: | Every figure of the overview whenever one has changed, as server-sent events.
 page_step_dispatcher_toggle: | The overview's switch for dispatch.
 page_steps_page: | Steps, for people.
 page_step_page: | One step, for people.
@@ -133,6 +134,19 @@ page_sign_in_leave: | Sign out.
 page_progress_page: | What is half done, for people.
 page_flows_page: | Tracked flows, for people.
 page_flow_page: | One tracked flow, for people.
+page_waiting_page: | Polls and pauses that wait, for people.
+page_answer_page: | Where somebody who may operate answers a pause.
+page_answer_send: payload_rejected late | Answer a pause by a form.
+page_pools_page: | Pools, for people.
+page_executions_page: | Executions, for people, and the way to one by its key.
+page_execution_page: | One execution, for people.
+page_definitions_page: | Definitions, for people.
+page_definition_page: | The newest version of a definition, for people.
+page_definition_page_of_version: | One version of a definition, for people.
+page_nodes_page: | Nodes and their ticks, for people.
+page_settings_page: | Settings, for people.
+page_keys_page: | Keys, for people.
+page_audit_page: | Who changed what by hand, for people.
 page_api_page: | This document, for people.
 page_docs_errors: | What errors mean.
 page_docs_error: | What one error means, and what to do.

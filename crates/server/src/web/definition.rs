@@ -23,7 +23,18 @@ use wire::DefinitionView;
 const VERSIONS_SHOWN: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Named {
+pub struct Newest {
+    workflow: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Versioned {
+    workflow: String,
+    version: String,
+}
+
+/// The newest, if no version is named.
+struct Named {
     workflow: String,
     version: Option<String>,
 }
@@ -44,9 +55,21 @@ struct Page {
 
 pub async fn page(
     State(app): State<Arc<App>>,
-    Path(named): Path<Named>,
-    Params(compared): Params<Compared>,
+    Path(Newest { workflow }): Path<Newest>,
+    compared: Params<Compared>,
 ) -> Result<Markup, ApiError> {
+    shown(&app, Named { workflow, version: None }, compared).await
+}
+
+pub async fn page_of_version(
+    State(app): State<Arc<App>>,
+    Path(Versioned { workflow, version }): Path<Versioned>,
+    compared: Params<Compared>,
+) -> Result<Markup, ApiError> {
+    shown(&app, Named { workflow, version: Some(version) }, compared).await
+}
+
+async fn shown(app: &App, named: Named, Params(compared): Params<Compared>) -> Result<Markup, ApiError> {
     let name = [Some(named.workflow.clone()), named.version.clone()]
         .into_iter()
         .flatten()
@@ -55,7 +78,7 @@ pub async fn page(
     let found = app.read(move |browse| read(browse, &named, compared.against.as_deref())).await?;
     let page = found.ok_or(ApiError::Engine(EngineError::NoDefinition(name)))?;
     let picture = drawing::plain(page.definition.clone()).await?;
-    Ok(plain(&app, &page.about.workflow, None, render(&page, &picture)))
+    Ok(plain(app, &page.about.workflow, None, render(&page, &picture)))
 }
 
 fn read(browse: &Browse, named: &Named, against: Option<&str>) -> Read<Option<Page>> {

@@ -99,7 +99,7 @@ fn around() -> Routes {
         .at("/executions/{namespace}/{key}", [get(View, execution::page)])
         .at("/definitions", [get(View, definitions::page)])
         .at("/definitions/{workflow}", [get(View, definition::page)])
-        .at("/definitions/{workflow}/{version}", [get(View, definition::page)])
+        .at("/definitions/{workflow}/{version}", [get(View, definition::page_of_version)])
         .at("/nodes", [get(View, nodes::page)])
         .at("/settings", [get(View, settings::page)])
         .at("/keys", [get(Administer, keys::page)])

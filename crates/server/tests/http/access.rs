@@ -137,6 +137,9 @@ const EXPECTED: &str = "
     GET  /progress                   view
     GET  /flows                      view
     GET  /flows/{id}                 view
+    GET  /docs/api                   open
+    GET  /docs/errors                open
+    GET  /docs/errors/{code}         open
     GET  /waiting                    view
     GET  /waiting/{workflow_id}/{trigger_key} operate
     POST /waiting/{workflow_id}/{trigger_key} operate
@@ -150,9 +153,6 @@ const EXPECTED: &str = "
     GET  /settings                   view
     GET  /keys                       administer
     GET  /audit                      view
-    GET  /docs/api                   open
-    GET  /docs/errors                open
-    GET  /docs/errors/{code}         open
     GET  /assets/graph.css           open
     GET  /assets/{name}              open";
 

@@ -1,4 +1,4 @@
-use crate::browser::chromium;
+use crate::browser::Browser;
 use crate::place::{Place, ask, endless, peer};
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -7,78 +7,27 @@ use axum::http::header;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::get;
-use std::fs::File;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::time::{interval, timeout};
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Seen {
     dom: String,
-    log: String,
+    complaints: Vec<String>,
 }
 
-/// The page as it stands after eight seconds of the browser's own time.
-async fn browse(url: &str) -> Seen {
-    let dir = tempfile::tempdir().unwrap();
-    let [dom, log] = ["dom", "log"].map(|name| dir.path().join(name));
-    let child = start(url, dir.path(), &dom, &log);
-    let mut child = Killed(child);
-    let ended = timeout(PATIENCE, async {
-        let mut again = interval(Duration::from_millis(20));
-        loop {
-            again.tick().await;
-            if let Some(status) = child.0.try_wait().unwrap() {
-                return status;
-            }
-        }
-    });
-    let status = ended.await.expect("the browser does not end");
-    let read = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
-    let seen = Seen { dom: read(&dom), log: read(&log) };
-    assert!(status.success(), "{status}: {}", seen.log);
-    seen
-}
-
-fn start(url: &str, dir: &Path, dom: &Path, log: &Path) -> Child {
-    Command::new(chromium())
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-            "--disable-background-networking",
-        ])
-        .args([
-            "--disable-component-update",
-            "--disable-sync",
-            "--disable-dev-shm-usage",
-            "--enable-logging=stderr",
-        ])
-        .args(["--virtual-time-budget=8000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", dir.join("profile").display()))
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(File::create(dom).unwrap())
-        .stderr(File::create(log).unwrap())
-        .spawn()
-        .unwrap()
-}
-
-/// A browser that does not outlive its test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// The page as it stands when this holds of it.
+async fn browse(url: &str, when: &'static str) -> Seen {
+    let url = url.to_string();
+    let look = move || {
+        let mut browser = Browser::start();
+        browser.open(&url);
+        browser.until(when);
+        let dom = browser.eval("document.documentElement.outerHTML").as_str().unwrap().to_string();
+        Seen { dom, complaints: browser.complaints() }
+    };
+    tokio::task::spawn_blocking(look).await.unwrap()
 }
 
 impl Seen {
@@ -88,8 +37,7 @@ impl Seen {
     }
     /// The browser refused nothing and no script failed.
     fn is_quiet(&self) -> &Seen {
-        let said: Vec<&str> = self.log.lines().filter(|line| line.contains("CONSOLE")).collect();
-        assert!(said.is_empty(), "{said:#?}");
+        assert_eq!(self.complaints, [] as [&str; 0]);
         self
     }
 }
@@ -119,6 +67,8 @@ async fn some_work() -> Place {
     place
 }
 
+const GROWN: &str = "document.querySelector('[data-figure=pending]').textContent === '1,235'";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_figures_live() {
     let place = some_work().await;
@@ -136,7 +86,7 @@ async fn the_figures_live() {
         }
     });
     let address = serve(place.router.clone().layer(grow)).await;
-    let seen = browse(&format!("http://{address}/step-dispatcher")).await;
+    let seen = browse(&format!("http://{address}/step-dispatcher"), GROWN).await;
     seen.is_quiet()
         .has("data-live=\"yes\"")
         .has("data-figure=\"pending\">1,235<")
@@ -175,12 +125,15 @@ async fn clicking(request: Request, next: Next) -> Response {
 const CLICK: &str =
     "addEventListener('load', () => setTimeout(() => document.getElementById('switch').click(), 500));";
 
+const OFF: &str = "document.getElementById('switch').getAttribute('aria-checked') === 'false'
+    && document.body.textContent.includes('switched off by dashboard.')";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_switch_turns_dispatch_off() {
     let place = some_work().await;
     let script = get(async || ([(header::CONTENT_TYPE, "text/javascript")], CLICK));
     let address = serve(place.router.clone().route("/click.js", script).layer(from_fn(clicking))).await;
-    let seen = browse(&format!("http://{address}/step-dispatcher")).await;
+    let seen = browse(&format!("http://{address}/step-dispatcher"), OFF).await;
     seen.is_quiet()
         .has("aria-checked=\"false\"")
         .has("Dispatch off")
@@ -203,6 +156,9 @@ const IGNORE: &str = "addEventListener('load', () => setTimeout(() => {
         .observe(document.getElementById('sure'), { attributeFilter: ['hidden'] });
 }, 500));";
 
+const LET_GO: &str = "document.querySelector('[data-verb=ignore]') === null
+    && document.querySelector('[data-verb=skip-head]') !== null";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_blocked_message_group_is_let_go() {
     let mut place = Place::open();
@@ -216,7 +172,7 @@ async fn a_blocked_message_group_is_let_go() {
     place.until("/v1/message-groups/a%2F7", |group| group["state"] == "blocked").await;
     let script = get(async || ([(header::CONTENT_TYPE, "text/javascript")], IGNORE));
     let address = serve(place.router.clone().route("/click.js", script).layer(from_fn(clicking))).await;
-    let seen = browse(&format!("http://{address}/message-groups/a%2F7")).await;
+    let seen = browse(&format!("http://{address}/message-groups/a%2F7"), LET_GO).await;
     seen.is_quiet().has(">waiting</span>").has("data-verb=\"skip-head\"");
     assert!(!seen.dom.contains("data-verb=\"ignore\""), "{}", seen.dom);
     let audit = &place.get("/v1/audit").await.ok()["audit"];
@@ -242,6 +198,9 @@ async fn waiting() -> (Place, String) {
     (place, id)
 }
 
+const PAUSED: &str = "document.querySelector('[data-verb=resume]') !== null
+    && document.body.textContent.includes('workflow.paused')";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_of_a_workflow_lives() {
     let (place, id) = waiting().await;
@@ -263,7 +222,7 @@ async fn the_page_of_a_workflow_lives() {
         }
     });
     let address = serve(place.router.clone().layer(hold)).await;
-    let seen = browse(&format!("http://{address}/workflows/{id}")).await;
+    let seen = browse(&format!("http://{address}/workflows/{id}"), PAUSED).await;
     seen.is_quiet()
         .has("data-live=\"yes\"")
         .has("<span class=\"state orange\">paused</span>")
@@ -271,7 +230,9 @@ async fn the_page_of_a_workflow_lives() {
         .has("workflow.paused")
         .has("sf-step sf-action is-completed");
     assert!(!seen.dom.contains("data-verb=\"pause\""), "{}", seen.dom);
-    let list = browse(&format!("http://{address}/workflows")).await;
+    let list =
+        browse(&format!("http://{address}/workflows"), "document.documentElement.dataset.live === 'yes'")
+            .await;
     list.is_quiet().has("data-live=\"yes\"").has("<b>waiting</b>");
     place.close().await;
 }
@@ -288,7 +249,9 @@ async fn a_workflow_is_cancelled_by_a_click() {
     let (place, id) = waiting().await;
     let script = get(async || ([(header::CONTENT_TYPE, "text/javascript")], CANCEL));
     let address = serve(place.router.clone().route("/click.js", script).layer(from_fn(clicking))).await;
-    let seen = browse(&format!("http://{address}/workflows/{id}")).await;
+    let seen =
+        browse(&format!("http://{address}/workflows/{id}"), "document.querySelector('[data-over]') !== null")
+            .await;
     seen.is_quiet()
         .has(">cancelled</span>")
         .has("data-over")

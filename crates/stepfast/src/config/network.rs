@@ -6,8 +6,8 @@ use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-const SERVER_KEYS: [&str; 4] = ["https", "connections", "key_rate", "key_burst"];
-const TLS_KEYS: [&str; 2] = ["certificate", "key"];
+pub const SERVER_KEYS: [&str; 4] = ["https", "connections", "key_rate", "key_burst"];
+pub const TLS_KEYS: [&str; 2] = ["certificate", "key"];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -25,6 +25,8 @@ pub struct FlowFilter {
     pub limit: usize,
 }
 
+/// In the words of its index.
+const STATE: &str = "lower(state)";
 /// Behind all ids.
 const END: [u8; 16] = [0xff; 16];
 const LIVE: [FlowState; 3] = [FlowState::Pending, FlowState::Running, FlowState::Failed];
@@ -45,7 +47,7 @@ impl FlowFilter {
     /// of what sort it is.
     fn ways(&self) -> Vec<Way> {
         let of = |column, value: &Option<String>| value.clone().map(|value| Way::Of(column, value));
-        let in_state = |state: FlowState| Way::Of("state", state.to_string());
+        let in_state = |state: FlowState| Way::Of(STATE, state.to_string());
         let named = of("user_id", &self.user).or_else(|| of("entity_id", &self.entity_id));
         if let Some(way) = named.or_else(|| of("key", &self.key)) {
             return vec![way];
@@ -135,7 +137,8 @@ fn candidates(sql: &dyn Sql, ways: &[Way], after: [u8; 16], limit: usize) -> Res
 #[cfg(test)]
 pub(crate) fn texts() -> Vec<(&'static str, String)> {
     let columns = ["user_id", "entity_id", "key", "state", "type", "entity_type"];
-    columns.into_iter().map(|column| (column, Way::Of(column, String::new()).text())).collect()
+    let said = |column| if column == "state" { STATE } else { column };
+    columns.into_iter().map(|column| (column, Way::Of(said(column), String::new()).text())).collect()
 }
 
 #[cfg(test)]
@@ -161,6 +164,7 @@ mod tests {
 
     fn way(words: &str) -> String {
         let shown = |way: &Way| match way {
+            Way::Of(STATE, value) => format!("state={value}"),
             Way::Of(column, value) => format!("{column}={value}"),
             Way::All => "all".into(),
         };
