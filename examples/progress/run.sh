@@ -61,6 +61,24 @@ wait_for "the retry ran" ran
 "$stepfast" flows finish "$flow"
 "$stepfast" progress "$flow" --watch | grep -q '100 % completed · Everything is done.'
 
+# The half-done payment of specification 003: credited and told, and its bonus stands still. It is seen, found when its time is over, and retried.
+say "" "{\"type\": \"payment_processing\", \"entity_type\": \"payment\", \"entity_id\": \"bonus-$payment\", \"user\": \"ann\",
+         \"steps\": [\"wallet_credit\", \"email_sent\", \"bonus_calculation\"], \"timeout_seconds\": 1,
+         \"message\": \"Payment received, processing bonuses\", \"retry\": {\"action\": \"echo\"}, \"cancel\": {\"action\": \"echo\"}}" > started.json
+bonus=$(sed -n 's/.*"flow":{"id":"\([^"]*\)".*/\1/p' started.json)
+say "/$bonus/steps/wallet_credit/complete" '{}' > /dev/null
+say "/$bonus/steps/email_sent/complete" '{}' > /dev/null
+"$stepfast" progress "$bonus" | tee user.txt
+grep -q '66.67 % running · Payment received, processing bonuses' user.txt
+found() { "$stepfast" stuck detect --json > look.json && "$stepfast" alerts list --entity flow --entity-id "$bonus" --json | grep -q '"rule":"flow-overdue"'; }
+wait_for "the bonus is found stuck" found
+"$stepfast" flows retry "$bonus" --why "the bonus stands still" > /dev/null
+"$stepfast" flows complete "$bonus" bonus_calculation
+"$stepfast" flows finish "$bonus"
+"$stepfast" stuck detect --json > look.json
+[ -z "$("$stepfast" alerts list --entity flow --entity-id "$bonus" --json)" ]
+"$stepfast" alerts list --closed --entity flow --entity-id "$bonus" --json | grep -q '"closed_by":"observed"'
+
 # A payment that runs here needs to say nothing: its steps are known.
 "$stepfast" apply "$here/payment.yaml"
 id=$("$stepfast" start payment --input '{}')

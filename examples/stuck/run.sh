@@ -57,6 +57,7 @@ wait_for "only the bonus is left" open_alerts 1
 [ "$(grep -c '"closed_by":"observed".*"auto_resolved":true' closed.json)" = 2 ]
 "$stepfast" stuck detect --show-queue
 bonus=$("$stepfast" alerts list --queue --json | sed 's/.*"id":\([0-9]*\).*/\1/')
+"$stepfast" alerts list --queue --json | grep -q '"admin_notified_at":"'
 "$stepfast" alerts assign "$bonus" --to anna --by anna
 python3 "$here/bank.py" credit 5
 "$stepfast" alerts resolve "$bonus" "credited by hand" --by anna

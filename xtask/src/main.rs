@@ -1,4 +1,4 @@
-//! The chores of the repository: `cargo xtask test`, `tidy`, `crash`, `soak`, `fuzz` and `coverage`.
+//! The chores of the repository: `cargo xtask test`, `api`, `tidy`, `crash`, `soak`, `fuzz` and `coverage`.
 
 mod coverage;
 mod crash;
@@ -19,6 +19,8 @@ use std::process::ExitCode;
 enum Chore {
     /// Install what is missing, then run every check and every test.
     Test,
+    /// Ask every operation of the API for whatever its document allows, as every role (`STEPFAST_EXAMPLES=200` asks for more).
+    Api,
     /// Refuse what the compiler does not: forbidden edges, long files, clocks in pure crates.
     Tidy,
     /// Kill the real binary at random moments and require that nothing is lost or doubled.
@@ -34,6 +36,7 @@ enum Chore {
 fn main() -> ExitCode {
     let outcome = match Chore::parse() {
         Chore::Test => suite::run(),
+        Chore::Api => suite::api(),
         Chore::Tidy => tidy::run(),
         Chore::Crash(options) => crash::run(&options),
         Chore::Soak(options) => crash::soak::run(&options),

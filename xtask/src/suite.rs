@@ -1,8 +1,10 @@
 //! The test command of the README: every check in order, stopping at the first that fails.
 
+mod api;
 mod examples;
 mod install;
 
+pub use api::run as api;
 pub use install::apt;
 
 use crate::crash::{Options, StoreKind};
@@ -16,7 +18,7 @@ struct Stage {
 }
 
 /// Cheap checks stand first, so that a slip is told before anything long is built.
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 11] = [
     Stage { name: "install", run: install::run },
     Stage { name: "format", run: || cargo(&["fmt", "--all", "--check"]) },
     Stage {
@@ -28,6 +30,7 @@ const STAGES: [Stage; 10] = [
     Stage { name: "tests on PostgreSQL", run: on_postgres },
     Stage { name: "doc tests", run: || cargo(&["test", "--doc", "--workspace"]) },
     Stage { name: "examples", run: || examples::run(None) },
+    Stage { name: "API", run: api::run },
     Stage { name: "crash", run: || crash::run(&Options::short(StoreKind::Sqlite)) },
     Stage { name: "crash on PostgreSQL", run: || crash::run(&Options::short(StoreKind::Postgres)) },
 ];

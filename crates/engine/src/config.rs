@@ -1,6 +1,6 @@
 //! What an engine is told when it starts.
 
-use crate::{ChannelOrder, Keyring, StuckConfig};
+use crate::{ChannelOrder, Keyring, Spans, StuckConfig};
 use model::{DEFAULT_GROUPS, DispatchGroup, Name, Pool};
 use store::Listen;
 
@@ -34,6 +34,8 @@ pub struct Config {
     pub secrets: Keyring,
     /// How it is looked for what is stuck.
     pub stuck: StuckConfig,
+    /// Who is told what took how long, if anybody.
+    pub spans: Option<Spans>,
 }
 
 impl Default for Config {
@@ -55,6 +57,7 @@ impl Default for Config {
             channels: Vec::new(),
             secrets: Keyring::default(),
             stuck: StuckConfig::default(),
+            spans: None,
         }
     }
 }

@@ -25,6 +25,9 @@ pub enum EngineError {
     WorkflowRefused { workflow: WorkflowId, why: String },
     #[error("workflow {workflow} has changed since; it is at version {version} now")]
     WorkflowChanged { workflow: WorkflowId, version: u64 },
+    /// A step, a subscription or an alert that is not what the caller has seen.
+    #[error("{what} has changed since; it is at version {version} now")]
+    Changed { what: String, version: u64 },
     #[error("workflow {workflow} never waits for a trigger `{trigger}`{}", others(.known))]
     NoTrigger { workflow: WorkflowId, trigger: String, known: Vec<String> },
     #[error("subscription {0} has changed since; look at it again")]
@@ -63,6 +66,9 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    pub(crate) fn changed(what: String, version: u64) -> EngineError {
+        EngineError::Changed { what, version }
+    }
     /// What the steps before a step answered does not fit into one answer.
     pub fn too_much_before(step: StepId) -> EngineError {
         let why = format!(

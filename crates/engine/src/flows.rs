@@ -5,15 +5,15 @@
 
 use crate::{Engine, EngineError, Ids, OnceError};
 use model::{
-    Fault, FlowAction, FlowAgain, FlowAsk, FlowId, FlowName, FlowState, FlowStepState, NewFlowStep, NewStep,
-    StepId, limits, message_fault, text_fault,
+    Fault, Flow, FlowAction, FlowAgain, FlowAsk, FlowId, FlowName, FlowState, FlowStep, FlowStepState,
+    NewFlowStep, NewStep, State, StepId, limits, message_fault, text_fault,
 };
 use rules::flow::{FlowRefusal, Wish, action_for};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::executions::{Order, Told};
-use store::flows::{FlowNow, FlowOrder, FlowWord};
-use store::{Ledger, StoreError};
+use store::flows::{self as record, FlowNow, FlowOrder, FlowWord};
+use store::{Ledger, Store, StoreError};
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -189,35 +189,62 @@ impl Flows {
 }
 
 impl Engine {
-    /// Have a flow retried or cancelled by what was declared for it when it was started. What it looked like when it was asked is the
-    /// key of the step, so that asking twice makes one.
+    /// Have a flow retried or cancelled by what was declared for it when it was started. Asked again while nothing else was said about the
+    /// flow, the step that was made is the answer, unless it came to nothing: then another is made.
     pub async fn ask_flow(&self, said: Saying, wish: Wish) -> Result<FlowAsked> {
         let id = said.flow;
-        let found = self.with_store(move |store| store::flows::find(store.reader(), id)).await;
+        let found = self.with_store(move |store| as_asked(store, id, wish)).await;
         let found = found.map_err(FlowError::Engine)?.map_err(FlowError::Unavailable)?;
         let refused = |why| FlowError::Refused { flow: id, why };
-        let flow = found.ok_or_else(|| refused(FlowRefusal::NotThere))?;
-        let (word, action) = (word_of(wish), action_for(&flow, wish).map_err(refused)?);
+        let Found { flow, steps, made } = found.ok_or_else(|| refused(FlowRefusal::NotThere))?;
+        let action = action_for(&flow, wish).map_err(refused)?;
+        if action.is_some() && made.is_some() {
+            return Ok(FlowAsked { now: FlowNow { flow, steps, changed: false }, step: made });
+        }
         let step = match action {
+            Some(action) => self.do_for_flow(&flow, wish, action).await?,
             None => None,
-            Some(action) => {
-                let step = NewStep {
-                    action: action.action.clone(),
-                    queue: action.queue.clone(),
-                    arguments: action.arguments.clone(),
-                    label: Some(format!("{word} of flow {}", flow.name).chars().take(100).collect()),
-                    relatable_type: Some(FLOW_RELATABLE.into()),
-                    relatable_id: Some(id.to_string()),
-                    ..NewStep::default()
-                };
-                let key = format!("flow {id} {word} {}", flow.version);
-                let made = self.create_once(&key, vec![step]).await.map_err(not_made)?.answer;
-                made.first().map(|created| created.id)
-            }
         };
-        let now = self.flows().say(said, FlowWord::Asked { wish, seen: flow.version }).await?;
+        let now = self.flows().say(said, FlowWord::Asked { wish, seen: flow.version, step }).await?;
         Ok(FlowAsked { now, step })
     }
+
+    /// The step that does what was asked. What the flow looked like is its key, so that of those who ask at once one makes it.
+    async fn do_for_flow(&self, flow: &Flow, wish: Wish, action: &FlowAction) -> Result<Option<StepId>> {
+        let (id, word) = (flow.id, word_of(wish));
+        let step = NewStep {
+            action: action.action.clone(),
+            queue: action.queue.clone(),
+            arguments: action.arguments.clone(),
+            label: Some(format!("{word} of flow {}", flow.name).chars().take(100).collect()),
+            relatable_type: Some(FLOW_RELATABLE.into()),
+            relatable_id: Some(id.to_string()),
+            ..NewStep::default()
+        };
+        let key = format!("flow {id} run {} {word} {}", flow.run, flow.version);
+        let made = self.create_once(&key, vec![step]).await.map_err(not_made)?.answer;
+        Ok(made.first().map(|created| created.id))
+    }
+}
+
+/// A flow about which something is asked.
+struct Found {
+    flow: Flow,
+    steps: Vec<FlowStep>,
+    /// The step that does it already, or has done it.
+    made: Option<StepId>,
+}
+
+fn as_asked(store: &mut dyn Store, id: FlowId, wish: Wish) -> store::Result<Option<Found>> {
+    let Some(flow) = record::find(store.reader(), id)? else { return Ok(None) };
+    let steps = record::steps(store.reader(), id)?;
+    let before = match record::asked_last(store.reader(), id, wish)? {
+        Some(step) => store.step(step)?,
+        None => None,
+    };
+    let in_vain = |state: State| state.is_failed() || state == State::Cancelled;
+    let made = before.filter(|step| !in_vain(step.state)).map(|step| step.id);
+    Ok(Some(Found { flow, steps, made }))
 }
 
 fn word_of(wish: Wish) -> &'static str {

@@ -29,6 +29,8 @@ pub struct Engine {
     /// Every sender waits for its answer, so the callers bound it; a bound of its own could make the writer wait for the decider.
     inbox: std::sync::mpsc::Sender<Request>,
     healthy: Arc<AtomicBool>,
+    stalled: Arc<AtomicBool>,
+    stopping: Arc<AtomicBool>,
     queues: Arc<[Name]>,
     executions: Executions,
     flows: Flows,
@@ -36,7 +38,7 @@ pub struct Engine {
     stuck: StuckPolicy,
     /// Counts turns that told something of workflows.
     told: watch::Receiver<u64>,
-    meters: Meters,
+    meters: Arc<Meters>,
     pub(crate) progress: Board,
 }
 
@@ -49,6 +51,17 @@ impl EngineThread {
     pub fn join(mut self) {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+    }
+}
+
+/// A decider that falls says so.
+struct Guard(Arc<AtomicBool>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -71,22 +84,61 @@ impl Engine {
         let stuck = config.stuck.policy;
         let (tell, told) = watch::channel(0);
         let meters = Meters::default();
-        let signs = Signs { healthy: healthy.clone(), told: tell, meters: meters.clone() };
+        let fallen = healthy.clone();
+        let (stalled, stopping) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (meters_told, stalled_told) = (meters.clone(), stalled.clone());
+        let signs =
+            Signs { healthy: healthy.clone(), stalled: stalled_told, told: tell, meters: meters_told };
         let mut decider = Decider::new(store, config, inbox.clone(), signs)?;
         let thread = std::thread::Builder::new()
             .name("stepfast-decider".into())
             .stack_size(STACK)
-            .spawn(move || decider.run(requests))
+            .spawn(move || {
+                let _guard = Guard(fallen);
+                decider.run(requests);
+            })
             .map_err(|e| StoreError::Down(e.to_string()))?;
         let progress = Board::default();
-        let engine =
-            Engine { inbox, healthy, queues, executions, flows, keys, stuck, told, meters, progress };
+        let engine = Engine {
+            inbox,
+            healthy,
+            stalled,
+            stopping,
+            queues,
+            executions,
+            flows,
+            keys,
+            stuck,
+            told,
+            meters: Arc::new(meters),
+            progress,
+        };
         Ok((engine, EngineThread { thread: Some(thread) }))
     }
 
     /// The last commit went through, and the decider is at work.
     pub fn is_healthy(&self) -> bool {
         self.healthy.load(Ordering::Relaxed)
+    }
+
+    /// Until nobody decides any more: it was stopped, or it fell.
+    pub async fn gone(&self) {
+        let mut told = self.told.clone();
+        while told.changed().await.is_ok() {}
+    }
+
+    /// Work waits in a dispatch group of this node, and no step of it has ended for long.
+    pub fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed)
+    }
+
+    /// It is about to stop: what runs may end, and whoever asks is told to go elsewhere.
+    pub fn announce_stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
     }
 
     /// What is to be done once, however often it is asked for.

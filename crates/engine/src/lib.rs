@@ -20,6 +20,7 @@ mod publisher;
 mod request;
 mod seal;
 mod signal;
+mod spans;
 mod stopwatch;
 mod stuck;
 mod subscriptions;
@@ -43,7 +44,7 @@ pub use progress::Told;
 pub use publisher::{Publisher, PublisherConfig, Trouble};
 pub use request::{
     Attending, Created, Dispatch, Errand, Forced, GroupOperated, GroupOperation, Handed, Operated, Operation,
-    Outgoing, PollRecovery, Publication, ReportAnswer, Sent, StartWorkflow, Started, TickReport,
+    Outgoing, PollRecovery, Publication, ReportAnswer, SeenStep, Sent, StartWorkflow, Started, TickReport,
     WorkflowOperated, WorkflowOperation, WorkflowVerb,
 };
 pub use rules::fifo::GroupVerb;
@@ -56,10 +57,13 @@ pub use rules::progress as account;
 pub use rules::stuck::{Review, overlaid as stuck_rules_over};
 pub use rules::why::Why;
 pub use seal::{Keyring, SealError, SealKey};
+pub use spans::{Span, SpanOf, Spans};
 pub use stopwatch::Stopwatch;
 pub use store::flows::FlowNow;
 pub use store::{Clock, StoreError, SystemClock};
-pub use stuck::{DetectOrder, Detected, Detection, Remedies, Scope, StuckConfig, dry_detect};
+pub use stuck::{
+    DetectOrder, Detected, Detection, LeftOut, Remedies, Scope, StuckConfig, dry_detect, dry_look,
+};
 pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};
 pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
 pub use webhooks::{WEBHOOK_ID, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP, WebhookSecrets, variable_part};

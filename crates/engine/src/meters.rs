@@ -3,10 +3,9 @@
 //! Why    rows tell what is, and these tell how fast it moves. They are this process's own and begin at nothing when it starts.
 
 use crate::turn::CommitOutcome;
-use model::{State, Timestamp};
+use model::State;
 use prometheus::core::Collector;
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts};
-use rules::board::Changes;
 use std::time::Duration;
 
 /// From a tenth of a millisecond to ten seconds.
@@ -97,34 +96,29 @@ impl Meters {
     pub(crate) fn woken(&self) {
         self.woken.inc();
     }
-    /// What a turn did to steps.
-    pub(crate) fn changed(&self, changes: &Changes, now: Timestamp) {
-        let (mut created, mut started, mut failed, mut lost) = (0, 0, 0, 0);
-        for (step, change) in &changes.steps {
-            let Some(before) = &change.before else {
-                created += 1;
-                if step.is_held() {
-                    started += 1;
-                    self.wait.observe(now.since(step.created_at).as_secs_f64());
-                }
-                continue;
-            };
-            failed += u64::from(step.failed_attempts.saturating_sub(before.failed_attempts));
-            lost += u64::from(step.lost_attempts.saturating_sub(before.lost_attempts));
-            if step.attempt > before.attempt && step.is_held() {
-                started += 1;
-                let ready = before.wake_at.unwrap_or(before.created_at);
-                self.wait.observe(now.since(ready).as_secs_f64());
-            }
-            if step.state.is_terminal() && !before.state.is_terminal() {
-                self.ended.with_label_values(&[step.state.word()]).inc();
-            }
+    /// A turn is stored: what it did to steps.
+    pub(crate) fn count(&self, counted: &Counted) {
+        self.created.inc_by(counted.created);
+        self.started.inc_by(counted.started);
+        self.failed.inc_by(counted.failed);
+        self.lost.inc_by(counted.lost);
+        counted.waits.iter().for_each(|wait| self.wait.observe(wait.as_secs_f64()));
+        for state in &counted.ended {
+            self.ended.with_label_values(&[state.word()]).inc();
         }
-        self.created.inc_by(created);
-        self.started.inc_by(started);
-        self.failed.inc_by(failed);
-        self.lost.inc_by(lost);
     }
+}
+
+/// What a turn did to steps, told once it is stored.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Counted {
+    pub created: u64,
+    pub started: u64,
+    pub failed: u64,
+    pub lost: u64,
+    /// How long those that started had waited, as far as it is known.
+    pub waits: Vec<Duration>,
+    pub ended: Vec<State>,
 }
 
 fn counter(name: &str, help: &str) -> IntCounter {

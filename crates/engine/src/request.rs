@@ -5,7 +5,7 @@ use crate::stuck::{DetectOrder, Detection, Look};
 use crate::triggers::{TokenOrder, TriggerOrder, Triggered};
 use model::{
     Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Notice, Report, SessionId,
-    SessionOffer, State, StepId, Telling, TokenHash, WorkflowId, WorkflowState,
+    SessionOffer, State, StepId, Telling, TokenHash, Trace, WorkflowId, WorkflowState,
 };
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
@@ -46,6 +46,16 @@ pub struct Operation {
     #[serde(with = "word")]
     pub verb: Option<Verb>,
     pub dry_run: bool,
+    /// The step as it was looked at; if it is another by now, nothing is done.
+    #[serde(default)]
+    pub expected: Option<SeenStep>,
+}
+
+/// A step as somebody saw it: how often its row was written, and its attempt, for a claim may be on record before the row says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenStep {
+    pub version: u64,
+    pub attempt: u32,
 }
 
 /// A verb travels as its word.
@@ -122,6 +132,8 @@ pub struct StartWorkflow {
     pub version: Option<String>,
     pub input: Option<Box<RawValue>>,
     pub labels: BTreeMap<String, String>,
+    /// The trace that it is asked for in.
+    pub trace: Option<Trace>,
     /// Who, where it goes into the audit.
     pub by: Option<String>,
 }
@@ -291,9 +303,9 @@ pub enum Request {
         order: DetectOrder,
         reply: Reply<Detection>,
     },
-    /// What a look saw, and who waits for what comes of it.
+    /// What a look saw, unless another node looks, and who waits for what comes of it.
     Looked {
-        look: Box<Result<Look, StoreError>>,
+        look: Box<Result<Option<Look>, StoreError>>,
         order: DetectOrder,
         reply: Option<Reply<Detection>>,
     },

@@ -1,7 +1,7 @@
 //! An alert: something stands still that should move; the rule that found it; and what was done about it.
 
 use crate::state::words;
-use crate::{Severity, Timestamp, UnknownWord};
+use crate::{Severity, StepId, Timestamp, UnknownWord};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -239,6 +239,8 @@ pub struct Alert {
     pub reviewed_at: Option<Timestamp>,
     pub reviewed_by: Option<String>,
     pub resolution_notes: Option<String>,
+    /// When a person opened it again; from then on only a person closes it.
+    pub reopened_at: Option<Timestamp>,
     /// How often the row was written by somebody who decides; each such write names the one it saw.
     pub version: u64,
 }
@@ -246,6 +248,10 @@ pub struct Alert {
 impl Alert {
     pub fn is_open(&self) -> bool {
         self.closed_at.is_none()
+    }
+    /// It closes itself when its thing was seen to have left; what a person opened again only a person closes.
+    pub fn closes_itself(&self) -> bool {
+        self.reopened_at.is_none()
     }
     /// A person is asked for.
     pub fn is_in_review(&self) -> bool {
@@ -270,6 +276,8 @@ pub struct AlertEvent {
     pub moment: AlertMoment,
     pub who: String,
     pub text: String,
+    /// The step by which a remedy is carried out, where it is one.
+    pub step: Option<StepId>,
 }
 
 /// How careful remedies are, for all rules together.

@@ -32,7 +32,7 @@ pub struct Channel {
     pub kinds: Vec<String>,
     /// Only what has all of these.
     pub labels: BTreeMap<String, String>,
-    /// What is more than this within a minute is gathered into one.
+    /// What is more than this within a minute is gathered into one; what is for users is sent later, each by itself.
     pub per_minute: u32,
     /// The same key is not told again for so long.
     pub quiet: Duration,
@@ -108,6 +108,8 @@ pub struct Waiting {
 pub enum Telling {
     /// A step delivers it.
     Sent { step: crate::StepId },
+    /// A step delivers it as soon as the channel takes more.
+    Delayed { step: crate::StepId, until: crate::Timestamp },
     /// It is one of those that are told as one.
     Gathered,
     /// The same was told a short while ago.

@@ -156,6 +156,8 @@ pub struct Flow {
     /// Somebody should look if it is not over by then.
     pub timeout_at: Timestamp,
     pub finished_at: Option<Timestamp>,
+    /// When somebody finished it as failed: what is said of its steps since is late, and it stays failed until somebody goes on with it.
+    pub given_up_at: Option<Timestamp>,
     /// How often it was written; every write names the one it saw, and each is one line of its history.
     pub version: u64,
 }
@@ -177,6 +179,7 @@ pub struct FlowMoment {
     pub number: u64,
     pub at: Timestamp,
     pub event: FlowEvent,
+    /// The step that it was said of; where a retry or a cancellation was asked for, the one that does it.
     pub step: Option<String>,
     pub state: FlowState,
     pub by: String,

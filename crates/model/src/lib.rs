@@ -13,6 +13,7 @@ mod id;
 mod key;
 pub mod limits;
 mod message_group;
+mod minute;
 mod new_step;
 mod notice;
 mod pause;
@@ -26,6 +27,7 @@ mod status;
 mod step;
 mod subscription;
 mod time;
+mod trace;
 mod workflow;
 
 pub use alert::{
@@ -52,6 +54,7 @@ pub use key::{Key, NewKey, Right, Role};
 pub use message_group::{
     DEFAULT_MESSAGE_GROUP, DEFAULT_SEQUENCE, DispatchMode, GroupHold, Member, Rank, group_key,
 };
+pub use minute::{Minute, Spread};
 pub use new_step::{Fault, NewStep, NewSteps};
 pub use notice::{Audience, Notice, Severity};
 pub use pause::{Pause, PauseState, PausedBy, TokenHash, TriggerAnswer, TriggerPayload, Verdict};
@@ -70,6 +73,7 @@ pub use step::{
 };
 pub use subscription::{NewSubscription, Subscription};
 pub use time::Timestamp;
+pub use trace::{NotATrace, Trace, attempt_span, workflow_span};
 pub use workflow::{
     BRANCH_ACTION, BranchDecision, ITEMS_ACTION, InWorkflow, Pinned, WAIT_ACTION, WORKFLOW_ACTION, Workflow,
     WorkflowState,

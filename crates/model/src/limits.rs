@@ -43,8 +43,6 @@ pub const NOTICE_DATA_BYTES_MAX: usize = 16 << 10;
 pub const NOTICE_KINDS_GATHERED_MAX: usize = 16;
 /// Keys of one channel that a node remembers; the others it looks up.
 pub const NOTICE_KEYS_KNOWN_MAX: usize = 10_000;
-/// Notices of one turn that are owed to channels; beyond it they are counted and told in the log.
-pub const NOTICES_PER_TURN_MAX: usize = 10_000;
 /// Labels of one workflow.
 pub const LABELS_MAX: usize = 64;
 /// Workflows and definitions remembered between turns; more are read again when they are needed.
@@ -81,6 +79,8 @@ pub const STEPS_PER_TURN: usize = 500;
 pub const MOVES_PER_TURN: usize = 4_000;
 /// Requests taken into one turn.
 pub const REQUESTS_PER_TURN_MAX: usize = 4_096;
+/// Blocks, steps and lines of each of which a node remembers since when it could go on, for its figures; beyond it they are forgotten.
+pub const READY_REMEMBERED_MAX: usize = 100_000;
 /// Ready steps read ahead for one queue and action of a dispatch group.
 pub const WINDOW_PAGE: usize = 500;
 /// Ready steps held in memory; beyond it they stay on disk, marked ready.
@@ -145,6 +145,8 @@ pub const PAGE_ROWS_MAX: usize = 1_000;
 pub const SESSION_NAMES_MAX: usize = 1_000;
 /// Open capacity one session may state.
 pub const SESSION_CAPACITY_MAX: usize = 10_000;
+/// What `tracestate` may say; the standard asks for as much.
+pub const TRACE_STATE_BYTES_MAX: usize = 512;
 /// Bytes of the word that goes with a job's progress.
 pub const PROGRESS_BYTES_MAX: usize = 200;
 /// Steps before a step whose answers it may ask for at once, and bytes of these answers.
@@ -214,6 +216,8 @@ pub const PROGRESS_STEPS_MAX: usize = 1_000;
 /// Rows of one page of what is half done, and candidates that are looked at for it.
 pub const HALF_DONE_PAGE_MAX: usize = 200;
 pub const HALF_DONE_LOOKED_AT: usize = 1_000;
+/// Flows that are looked at for one page of a list.
+pub const FLOWS_LOOKED_AT: usize = 4_000;
 /// Rules about what is stuck; every look goes through them all.
 pub const STUCK_RULES_MAX: usize = 500;
 /// Things that one rule may tell of in one look, and those that it does unless it says otherwise.
@@ -221,6 +225,16 @@ pub const STUCK_FINDINGS_MAX: u32 = 1_000;
 pub const STUCK_FINDINGS_DEFAULT: u32 = 100;
 /// Rows that one look reads of each index at most: it must not cost more when more is stuck.
 pub const STUCK_PAGE: usize = 1_000;
+/// Rows of each index that one look passes over at most, most of which wait by design; the next look goes on behind them.
+pub const STUCK_SCAN: usize = 10_000;
+/// What a block costs of that: it is asked for its steps by itself.
+pub const STUCK_BLOCK_COST: usize = 20;
+/// Searches that go on in the next look; beyond them all begin anew.
+pub const STUCK_ROUNDS_MAX: usize = 5_000;
+/// How long a node has the look to itself; one that takes longer may be followed by another node's.
+pub const STUCK_LOOK_LEASE: Duration = Duration::from_secs(60);
+/// Between two questions of a node that waits for another's look.
+pub const STUCK_LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Open alerts; beyond them nothing is told anew, for nobody would read it.
 pub const ALERTS_OPEN_MAX: usize = 10_000;
 /// How often it is looked for what is stuck, unless the configuration says otherwise, and what it may say.
@@ -238,13 +252,26 @@ pub const REMIND_EVERY_MIN: Duration = Duration::from_secs(60);
 /// Remedies that are tried before a person is asked, and what a rule may say.
 pub const REMEDY_ATTEMPTS_DEFAULT: u32 = 3;
 pub const REMEDY_ATTEMPTS_MAX: u32 = 20;
+/// Rows of a list over history that are looked through for one page of what somebody asked for.
+pub const LOOKED_THROUGH_MAX: usize = 20_000;
+/// How long the minutes of a node are kept, for charts.
+pub const MINUTES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Minutes that are read for a chart, of all nodes.
+pub const MINUTES_READ_MAX: usize = 20_000;
 /// How long closed alerts and what happened to alerts are kept.
 pub const ALERTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Bytes of a status sentence, a note on an alert or the message of a reported thing.
 pub const ALERT_TEXT_BYTES_MAX: usize = 2_000;
 /// Closed alerts that the figures are made of, the newest.
 pub const ALERT_FIGURES_ROWS: usize = 10_000;
+/// What a bulk operation counts before it begins; more are done all the same.
+pub const BULK_COUNT_MAX: usize = 100_000;
+/// Operations of a bulk operation that are on their way at once, and done before its progress is on record.
+pub const BULK_BATCH: usize = 64;
+/// The longest rest between two batches.
+pub const BULK_REST_MAX: Duration = Duration::from_secs(60);
 
+const _: () = assert!(BULK_BATCH <= PAGE_ROWS_MAX);
 const _: () = assert!(PAUSE_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(REMINDERS_DEFAULT <= REMINDERS_MAX);
 const _: () = assert!((EARLY_TRIGGERS_MAX as u64) < TRIGGERS_KEPT, "what waits is not forgotten");
@@ -252,6 +279,7 @@ const _: () = assert!(FLOW_STEPS_MAX <= PROGRESS_STEPS_MAX, "every step of a flo
 const _: () = assert!(FLOW_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(FLOW_ARGUMENTS_BYTES_MAX <= PAYLOAD_BYTES_MAX, "an action for a flow is a step");
 const _: () = assert!(HALF_DONE_PAGE_MAX <= HALF_DONE_LOOKED_AT);
+const _: () = assert!(PAGE_ROWS_MAX < FLOWS_LOOKED_AT);
 const _: () = assert!(SUBSCRIPTIONS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(CHANNELS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(NOTICES_PER_MINUTE_DEFAULT <= NOTICES_PER_MINUTE_MAX);
@@ -279,4 +307,5 @@ const _: () = assert!(KEY_NAME_BYTES_MAX + 50 <= NAME_BYTES_MAX, "a name with it
 const _: () =
     assert!(STUCK_FINDINGS_DEFAULT <= STUCK_FINDINGS_MAX && STUCK_FINDINGS_MAX as usize <= ALERTS_OPEN_MAX);
 const _: () = assert!(STUCK_EVERY_MIN.as_secs() <= STUCK_EVERY_DEFAULT.as_secs());
-const _: () = assert!(STUCK_FINDINGS_MAX as usize <= STUCK_PAGE);
+const _: () = assert!(STUCK_FINDINGS_MAX as usize <= STUCK_PAGE && STUCK_PAGE <= STUCK_SCAN);
+const _: () = assert!(STUCK_LOOK_AGAIN.as_millis() < STUCK_LOOK_LEASE.as_millis());

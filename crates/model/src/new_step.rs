@@ -79,6 +79,9 @@ pub struct NewStep {
     pub retry_factor: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_max_delay_ms: Option<u64>,
+    /// The trace that it is asked for in, as the header `traceparent` says it; usually from that header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 impl NewStep {

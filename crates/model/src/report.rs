@@ -3,7 +3,8 @@
 use crate::limits::PROGRESS_BYTES_MAX;
 use crate::state::{UnknownWord, words};
 use crate::{
-    Delivery, Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp, WorkflowId,
+    Delivery, Look, LookAt, Name, NewStep, Place, SessionId, StepId, Success, Timestamp, Trace, WorkflowId,
+    attempt_span,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -37,6 +38,19 @@ pub struct Claim {
     /// It is asked again and again, and this is one of the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll: Option<Poll>,
+    /// The trace that its step was asked for in, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Arc<Trace>>,
+}
+
+impl Claim {
+    /// Its own place in the trace: what is done for it has this for its parent.
+    pub fn place_in_trace(&self) -> Trace {
+        let workflow = self.workflow.as_ref().map(|workflow| workflow.id);
+        let above = self.trace.as_deref().cloned();
+        let above = above.unwrap_or_else(|| Trace::of_step(self.step, workflow));
+        above.at(attempt_span(self.step, self.attempt))
+    }
 }
 
 /// One poll of a step that is polled.

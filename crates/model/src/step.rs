@@ -3,7 +3,7 @@
 use crate::state::words;
 use crate::{
     BlockId, DispatchGroup, InWorkflow, Member, Reason, RetrySource, SessionId, State, StepId, Timestamp,
-    UnknownWord,
+    Trace, UnknownWord,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -134,6 +134,8 @@ pub struct Step {
     /// If it has not started by then, it is not wanted any more.
     pub expires_at: Option<Timestamp>,
     pub in_workflow: Option<InWorkflow>,
+    /// The trace that it was asked for in, if any.
+    pub trace: Option<Arc<Trace>>,
     /// How long one execution may take.
     pub timeout: Option<Duration>,
     pub kind: StepKind,
@@ -170,6 +172,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// The place in a trace below which its attempts are.
+    pub fn traced(&self) -> Trace {
+        let workflow = self.in_workflow.map(|part| part.workflow);
+        self.trace.as_deref().cloned().unwrap_or_else(|| Trace::of_step(self.id, workflow))
+    }
     pub fn is_leaf(&self) -> bool {
         self.child_block.is_none()
     }

@@ -2,7 +2,7 @@
 
 use crate::resolution::Aftermath;
 use crate::state::words;
-use crate::{DispatchGroup, Name, PausedBy, StepId, Timestamp, UnknownWord, WorkflowId};
+use crate::{DispatchGroup, Name, PausedBy, StepId, Timestamp, Trace, UnknownWord, WorkflowId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -74,6 +74,8 @@ pub struct Workflow {
     pub input: Arc<str>,
     pub output: Option<Arc<str>>,
     pub labels: Arc<[(String, String)]>,
+    /// The trace that it was asked for in, if any.
+    pub trace: Option<Arc<Trace>>,
     /// Only so many with the same key are done at once.
     pub concurrency_key: Option<Name>,
     /// Somebody should look if it is not over by then.
@@ -87,6 +89,15 @@ pub struct Workflow {
     pub aftermath: Option<Box<Aftermath>>,
     /// How often the row was written; every write names the one it saw.
     pub version: u64,
+}
+
+impl Workflow {
+    /// Where it is, while something may still happen to it: it goes on, or it failed and nobody has decided about it.
+    pub fn open_state(&self) -> Option<WorkflowState> {
+        let is_resolved = self.aftermath.as_ref().is_some_and(|after| after.resolved_at.is_some());
+        let is_closed = self.state.is_final() || self.state == WorkflowState::Failed && is_resolved;
+        (!is_closed).then_some(self.state)
+    }
 }
 
 /// The actions of steps of workflows that no worker runs.

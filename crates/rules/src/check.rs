@@ -350,6 +350,7 @@ pub fn blank(id: StepId) -> Step {
         member: None,
         expires_at: None,
         in_workflow: None,
+        trace: None,
         timeout: None,
         kind: StepKind::Default,
         place: None,

@@ -7,7 +7,7 @@ mod line;
 
 use model::{
     Backoff, Block, BlockId, Detail, DispatchGroup, Fault, Name, NewStep, Place, Priority, State, Step,
-    StepId, StepKind, Success, Timestamp, limits,
+    StepId, StepKind, Success, Timestamp, Trace, attempt_span, limits,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -78,6 +78,7 @@ struct Above {
     block: Option<BlockId>,
     depth: u32,
     high: bool,
+    trace: Option<Arc<Trace>>,
 }
 
 pub fn plan(steps: &[NewStep], ground: &mut Ground) -> Result<Plan, Vec<Fault>> {
@@ -89,7 +90,7 @@ pub fn plan(steps: &[NewStep], ground: &mut Ground) -> Result<Plan, Vec<Fault>> 
     planner.declare_blocks(steps, "steps", &mut BTreeSet::new());
     let mut roots = BTreeMap::new();
     for i in owners_first(steps) {
-        let above = Above { block: None, depth: 1, high: false };
+        let above = Above { block: None, depth: 1, high: false, trace: None };
         if let Some(id) = planner.step(&steps[i], &format!("steps[{i}]"), above) {
             roots.insert(i, id);
         }
@@ -206,6 +207,7 @@ impl Planner<'_, '_> {
         let index = new.index.unwrap_or(1).max(1);
         block.into_iter().for_each(|block| self.place(block, kind, index, path));
         let child_block = self.child_block_for(new, path, id, depth, &group, priority);
+        let trace = self.trace_for(new, path, &above);
         let step = Step {
             id,
             dispatch_group: group,
@@ -216,6 +218,7 @@ impl Planner<'_, '_> {
             member,
             expires_at: self.expires_at(new, path),
             in_workflow: None,
+            trace: trace.clone(),
             timeout: new.timeout_ms.map(Duration::from_millis),
             kind,
             place: block.map(|block| Place { block, index }),
@@ -248,12 +251,32 @@ impl Planner<'_, '_> {
         }
         if let Some(child_block) = child_block {
             let below =
-                Above { block: Some(child_block), depth: depth + 1, high: priority == Priority::High };
+                Above { block: Some(child_block), depth: depth + 1, high: priority == Priority::High, trace };
             for (i, child) in new.children.iter().enumerate() {
                 self.step(child, &format!("{path}.children[{i}]"), below.clone());
             }
         }
         (self.faults.len() == faults).then_some(id)
+    }
+
+    /// The trace that is named, or that of the step above.
+    fn trace_for(&mut self, new: &NewStep, path: &str, above: &Above) -> Option<Arc<Trace>> {
+        let Some(text) = &new.trace else {
+            let parent = new.parent_step_id.and_then(|parent| self.ground.parents.get(&parent));
+            let below = |parent: &Step| {
+                let trace = parent.trace.as_ref()?;
+                Some(Arc::new(trace.at(attempt_span(parent.id, parent.attempt))))
+            };
+            return above.trace.clone().or_else(|| parent.and_then(below));
+        };
+        match text.parse::<Trace>() {
+            Ok(trace) => Some(Arc::new(trace)),
+            Err(problem) => {
+                let (problem, fix) = problem.told();
+                self.fault(format!("{path}.trace"), problem, fix);
+                None
+            }
+        }
     }
 
     fn check_depth(&mut self, depth: u32, path: &str) {

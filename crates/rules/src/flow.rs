@@ -3,10 +3,12 @@
 //! Takes   the flow and its steps as they are on record.
 //! Gives   the flow and the steps as they are next, or why not; nothing when it is as was said already.
 //! Why     what is said may be said twice, late, and by several at once. A step counts once however often it is completed, a flow in
-//!         which something failed is failed even if nothing pends, and only what leads out of a run ends it.
+//!         which something failed is failed even if nothing pends, and only what leads out of a run ends it. One that somebody gave up
+//!         is not brought back by what is said of its steps late.
 
 use model::{
-    Flow, FlowAction, FlowAgain, FlowAsk, FlowEvent, FlowState, FlowStep, FlowStepState, Timestamp, limits,
+    Flow, FlowAction, FlowAgain, FlowAsk, FlowEvent, FlowState, FlowStep, FlowStepState, StepId, Timestamp,
+    limits,
 };
 use thiserror::Error;
 
@@ -97,6 +99,7 @@ pub fn first(ask: &FlowAsk, run: u32, now: Timestamp) -> (Flow, Vec<FlowStep>) {
         progressed_at: None,
         timeout_at: now + ask.timeout,
         finished_at: None,
+        given_up_at: None,
         version: 1,
     };
     let step = |(position, step): (usize, &model::NewFlowStep)| FlowStep {
@@ -144,9 +147,10 @@ pub fn mark(
     let step = FlowStep { state: to, at: Some(now), message: said.map(Into::into), ..is };
     let mut all: Vec<FlowStep> = steps.iter().filter(|other| other.name != name).cloned().collect();
     all.push(step.clone());
-    let mut next = moved(flow, standing(flow, &all), now);
+    let is_late = flow.given_up_at.is_some();
+    let mut next = moved(flow, if is_late { flow.state } else { standing(flow, &all) }, now);
     next.progressed_at = Some(now);
-    if to == FlowStepState::Failed && !step.optional {
+    if to == FlowStepState::Failed && !step.optional && !is_late {
         next.error = Some(said.map_or_else(|| format!("step `{name}` failed"), Into::into));
     }
     Ok(Some(Changed {
@@ -207,13 +211,14 @@ fn moved(flow: &Flow, to: FlowState, now: Timestamp) -> Flow {
         next.state = to;
     }
     if to != FlowState::Failed {
-        next.error = None;
+        (next.error, next.given_up_at) = (None, None);
     }
     next.finished_at = to.is_over().then_some(now);
     next
 }
 
-/// Somebody says where it is, or what people may read of it. One that failed and runs again has what failed before it again.
+/// Somebody says where it is, or what people may read of it. One that failed and runs again has what failed before it again; if all of it
+/// was done late, it is whole.
 pub fn update(
     flow: &Flow,
     steps: &[FlowStep],
@@ -233,13 +238,17 @@ pub fn update(
         (_, FlowState::Pending) => return Err(FlowRefusal::Begun),
         (_, end) => return Err(FlowRefusal::AnEnd(end)),
     }
+    let again = |step: &&FlowStep| !step.optional && step.state == FlowStepState::Failed;
+    let (to, steps) = match (flow.state, to) {
+        (FlowState::Failed, FlowState::Running) => {
+            let again: Vec<FlowStep> = steps.iter().filter(again).map(pending).collect();
+            let is_whole = again.is_empty() && !steps.is_empty();
+            (if is_whole { standing(flow, steps) } else { to }, again)
+        }
+        _ => (to, Vec::new()),
+    };
     let mut next = moved(flow, to, now);
     next.message = said.map(Into::into).or(next.message);
-    let again = |step: &&FlowStep| !step.optional && step.state == FlowStepState::Failed;
-    let steps = match (flow.state, to) {
-        (FlowState::Failed, FlowState::Running) => steps.iter().filter(again).map(pending).collect(),
-        _ => Vec::new(),
-    };
     let said = said.map(Into::into);
     Ok(Some(Changed { flow: next, steps, event: FlowEvent::StateUpdated, step: None, said }))
 }
@@ -250,7 +259,8 @@ fn pending(step: &FlowStep) -> FlowStep {
 
 /// It is over, or it failed. What is optional and was not done is skipped; what it needs is not.
 pub fn finish(flow: &Flow, steps: &[FlowStep], to: FlowState, said: Option<&str>, now: Timestamp) -> Decided {
-    let says_the_same = to != FlowState::Failed || said.is_none() || said == flow.error.as_deref();
+    let says_the_same = to != FlowState::Failed
+        || flow.given_up_at.is_some() && (said.is_none() || said == flow.error.as_deref());
     if flow.state == to && says_the_same {
         return Ok(None);
     }
@@ -268,7 +278,8 @@ pub fn finish(flow: &Flow, steps: &[FlowStep], to: FlowState, said: Option<&str>
     let steps: Vec<FlowStep> = left.map(skipped).collect();
     let mut next = moved(flow, to, now);
     if to == FlowState::Failed {
-        next.error = Some(said.map_or_else(|| "it was finished as failed".into(), Into::into));
+        let error = said.or(flow.error.as_deref()).unwrap_or("it was finished as failed");
+        (next.error, next.given_up_at) = (Some(error.into()), Some(now));
     }
     let said = said.map(Into::into);
     Ok(Some(Changed { flow: next, steps, event: FlowEvent::Finished, step: None, said }))
@@ -292,17 +303,36 @@ pub fn action_for(flow: &Flow, wish: Wish) -> Result<Option<&FlowAction>, FlowRe
     }
 }
 
-/// That it was asked for is part of the history; where the flow is, is told by whoever does it.
-pub fn asked(flow: &Flow, wish: Wish, said: Option<&str>, now: Timestamp) -> Decided {
+impl Wish {
+    /// What its history says when somebody wants it.
+    pub fn event(self) -> FlowEvent {
+        match self {
+            Wish::Retry => FlowEvent::RetryAsked,
+            Wish::Cancel => FlowEvent::CancelAsked,
+        }
+    }
+}
+
+/// What does what was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doing {
+    /// The step that was made for it; none where the flow is simply over.
+    pub step: Option<StepId>,
+    /// The one that was made when the same was asked last, with nothing said since but what was asked.
+    pub before: Option<StepId>,
+}
+
+/// That it was asked for is part of the history, once for each step that does it; where the flow is, is told by whoever does it.
+pub fn asked(flow: &Flow, wish: Wish, doing: Doing, said: Option<&str>, now: Timestamp) -> Decided {
     let has_action = action_for(flow, wish)?.is_some();
-    let event = match wish {
-        Wish::Retry => FlowEvent::RetryAsked,
-        Wish::Cancel => FlowEvent::CancelAsked,
-    };
+    if doing.step.is_some() && doing.step == doing.before {
+        return Ok(None);
+    }
     let to = if has_action { flow.state } else { FlowState::Cancelled };
     let mut next = moved(flow, to, now);
     next.error = flow.error.clone().filter(|_| to == FlowState::Failed);
-    Ok(Some(Changed { flow: next, steps: Vec::new(), event, step: None, said: said.map(Into::into) }))
+    let (event, step) = (wish.event(), doing.step.map(|id| id.to_string()));
+    Ok(Some(Changed { flow: next, steps: Vec::new(), event, step, said: said.map(Into::into) }))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Which channels a notice is for, when it is sent, and what a receiver reads of it.
 //!
 //! Finds   a channel, what it was sent in the last minute, and when the same was told before.
-//! Emits   whether the notice is sent, gathered with others into one, or not told again.
-//! Why     a channel that is flooded is one that nobody reads: beyond its limit things are counted and told together, never dropped.
+//! Emits   whether the notice is sent, sent later, gathered with others into one, or not told again.
+//! Why     a channel that is flooded is one that nobody reads: beyond its limit things are counted and told together, never dropped. What
+//!         is meant for a user is told to that user: each waits until the channel takes it.
 
 mod body;
 
@@ -25,7 +26,7 @@ const OTHER: &str = "other";
 /// What is known of a channel when something is to be told there.
 pub struct View<'v> {
     pub channel: &'v Channel,
-    /// When it was sent something in the last minute, oldest first; more may be there.
+    /// When it was sent something in the last minute or will be, oldest first; more may be there.
     pub sends: &'v [Timestamp],
     /// When the same key was told last.
     pub told_at: Option<Timestamp>,
@@ -34,6 +35,8 @@ pub struct View<'v> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Send,
+    /// Sent by itself, not before this instant.
+    Delay(Timestamp),
     Gather,
     Quiet,
 }
@@ -43,13 +46,14 @@ pub fn judge(view: &View, now: Timestamp) -> Verdict {
     if view.told_at.is_some_and(|at| at >= now || now.since(at) < view.channel.quiet) {
         return Verdict::Quiet;
     }
-    match opens_at(view.sends, view.channel.per_minute, now) {
-        Some(at) if at > now => Verdict::Gather,
+    match (opens_at(view.sends, view.channel.per_minute, now), view.channel.audience) {
+        (Some(at), Audience::User) if at > now => Verdict::Delay(at),
+        (Some(at), Audience::Admin) if at > now => Verdict::Gather,
         _ => Verdict::Send,
     }
 }
 
-/// When a channel takes the next one; none is at once.
+/// When a channel takes the next one; none is at once. What waits to be sent counts as what was sent.
 pub fn opens_at(sends: &[Timestamp], per_minute: u32, now: Timestamp) -> Option<Timestamp> {
     let recent = sends.iter().filter(|at| now.since(**at) < MINUTE).count();
     let most = per_minute.max(1) as usize;

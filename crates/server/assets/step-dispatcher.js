@@ -1,14 +1,18 @@
-// Keeps the step dispatcher's page live: asks for the figures every three seconds and puts them in place as text.
+// Keeps the step dispatcher's page live: the server sends the figures when they change, and they are put in place as text. While it does
+// not, they are asked for.
 "use strict";
 
 (() => {
   const EVERY_MS = 3000;
+  // The charts have a point a minute, so they are read from the page itself, and seldom.
+  const CHARTS_EVERY_MS = 30000;
   const byId = (id) => document.getElementById(id);
   const told = (n) => Number(n).toLocaleString("en-US");
   // An answer that was asked for before the switch was used must not put the switch back.
   let asked = 0;
   let discardUpTo = 0;
   let timer = 0;
+  let source = null;
 
   function make(tag, classes, ...children) {
     const element = document.createElement(tag);
@@ -115,7 +119,41 @@
     } catch {
       isLost(true);
     }
-    if (mine === asked) timer = setTimeout(refresh, EVERY_MS);
+    if (mine === asked && !isHeard()) timer = setTimeout(refresh, EVERY_MS);
+  }
+
+  const isHeard = () => source !== null && source.readyState === EventSource.OPEN;
+
+  /** Not while nobody looks: a browser has few connections to one server, and every tab would keep one. */
+  function listen() {
+    if (source !== null) source.close();
+    source = null;
+    clearTimeout(timer);
+    if (document.hidden) return;
+    source = new EventSource("/step-dispatcher/live");
+    source.addEventListener("message", (event) => {
+      clearTimeout(timer);
+      asked += 1;
+      show(JSON.parse(event.data));
+      isLost(false);
+    });
+    // It comes back by itself; if it does not, asking tells why.
+    source.addEventListener("error", () => {
+      clearTimeout(timer);
+      timer = setTimeout(refresh, EVERY_MS);
+    });
+  }
+
+  async function redraw() {
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      byId("charts").replaceChildren(...[...page.getElementById("charts").childNodes].map((node) => document.importNode(node, true)));
+    } catch {
+      // The figures say that the server is lost; the charts are tried again.
+    }
+    setTimeout(redraw, CHARTS_EVERY_MS);
   }
 
   async function toggle() {
@@ -141,7 +179,10 @@
 
   function start() {
     byId("switch").addEventListener("click", toggle);
+    document.addEventListener("visibilitychange", listen);
+    listen();
     refresh();
+    setTimeout(redraw, CHARTS_EVERY_MS);
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -1,14 +1,17 @@
-// Keeps the pages of workflows live: reads the page again every three seconds and puts in place what has changed. Does what a button
-// of a workflow's page says; what cannot be taken back is tried first and told, and done when told to.
+// Keeps a page live: reads it again when the server says that something has changed, and from time to time, and puts in place what is new. Does what a button of the page of a
+// workflow or a step says: what it would do is tried first and told, and done when told to.
 "use strict";
 
 (() => {
   const EVERY_MS = 3000;
+  // However much happens, it is not read more often.
+  const SOON_MS = 500;
   const byId = (id) => document.getElementById(id);
   const parts = (root) => root.querySelectorAll("[data-live]");
   // What was last received of each part; what stands on the page may have been opened or closed since.
   const seen = new Map();
   let timer = 0;
+  let source = null;
   let chosen = null;
 
   function put(old, fresh) {
@@ -54,19 +57,45 @@
   }
 
   /** Not for what is over, and not while nobody looks. */
-  function again() {
+  const isWatched = () => !document.hidden && document.querySelector("[data-over]") === null;
+
+  function again(inMs = EVERY_MS) {
     clearTimeout(timer);
-    if (document.hidden || document.querySelector("[data-over]") !== null) return;
-    timer = setTimeout(refresh, EVERY_MS);
+    if (isWatched()) timer = setTimeout(refresh, inMs);
+    else listen();
   }
 
-  const isForced = (verb) => document.querySelector(`#verbs [data-verb="${verb}"][data-force]`) !== null;
+  /** The figures of everything change when anything does; a page that waits for its turn to be read need not be told again. */
+  function listen() {
+    if (!isWatched()) {
+      if (source !== null) source.close();
+      source = null;
+    } else if (source === null) {
+      source = new EventSource("/step-dispatcher/live");
+      source.addEventListener("message", () => again(SOON_MS));
+    }
+  }
+
+  const buttonOf = (verb) => document.querySelector(`#verbs [data-verb="${verb}"]`);
+
+  /** Where a verb is sent, and with which words: a step takes the trial run in its address, a decision about a workflow has its own. */
+  function order(verb, dryRun) {
+    const { at, query } = byId("verbs").dataset;
+    const said = { why: byId("why").value, by: "dashboard" };
+    const button = buttonOf(verb);
+    if (query !== undefined) return [`${at}/${verb}?dry_run=${dryRun}`, said];
+    if (button !== null && "resolve" in button.dataset) {
+      return [`${at}/resolve`, { ...said, decision: verb, dry_run: dryRun, step: byId("from-step").value, mode: byId("from-mode").value }];
+    }
+    return [`${at}/${verb}`, { ...said, dry_run: dryRun, force: button !== null && "force" in button.dataset }];
+  }
 
   async function operate(verb, dryRun) {
-    const answer = await fetch(`${byId("verbs").dataset.at}/${verb}`, {
+    const [at, said] = order(verb, dryRun);
+    const answer = await fetch(at, {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "application/json" },
-      body: JSON.stringify({ why: byId("why").value, by: "dashboard", dry_run: dryRun, force: isForced(verb) }),
+      body: JSON.stringify(said),
     });
     const told = await answer.json();
     if (!answer.ok) throw new Error(told.detail ?? told.title);
@@ -96,11 +125,30 @@
     await refresh();
   }
 
+  /** What would be moved beside it, in words. */
+  function effects(would) {
+    const others = (would.moves ?? []).filter((move) => move.step_id !== would.step_id);
+    const counts = new Map();
+    others.forEach((move) => counts.set(move.to, (counts.get(move.to) ?? 0) + 1));
+    const moved = [...counts].map(([to, n]) => `${n === 1 ? "1 other step" : `${n} other steps`} would be ${to}`);
+    return [...(would.effects ?? []), ...moved];
+  }
+
+  function sentence(would, isForGood) {
+    if (would.from === would.to) return `It is ${would.from} and would stay so.`;
+    return `It is ${would.from} and would be ${would.to}${isForGood ? " for good" : ""}.`;
+  }
+
   async function ask(button) {
     chosen = button.dataset.verb;
     const would = await operate(chosen, true);
-    byId("would").textContent = `It is ${would.from} and would be ${would.to} for good.`;
-    byId("do").textContent = `Yes, ${button.textContent.toLowerCase()} it`;
+    byId("would").textContent = sentence(would, "asks" in button.dataset);
+    byId("effects").replaceChildren(...effects(would).map((text) => {
+      const item = document.createElement("li");
+      item.textContent = text;
+      return item;
+    }));
+    byId("do").textContent = `Yes, ${button.textContent.toLowerCase()}`;
     byId("sure").hidden = false;
     disable(false);
     byId("do").focus();
@@ -111,7 +159,7 @@
       const button = event.target.closest("[data-verb]");
       if (button === null) return;
       byId("sure").hidden = true;
-      alone(() => ("asks" in button.dataset ? ask(button) : act(button.dataset.verb)));
+      alone(() => ask(button));
     });
     byId("do").addEventListener("click", () => alone(() => act(chosen)));
     byId("leave").addEventListener("click", () => { byId("sure").hidden = true; });
@@ -120,7 +168,12 @@
   function start() {
     parts(document).forEach((part) => seen.set(part.dataset.live, part.innerHTML));
     if (byId("verbs") !== null) listen();
-    document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
+    document.addEventListener("visibilitychange", () => {
+      listen();
+      if (document.hidden) clearTimeout(timer);
+      else refresh();
+    });
+    listen();
     again();
   }
 

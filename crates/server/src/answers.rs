@@ -4,26 +4,35 @@ mod alerts;
 mod channels;
 mod course;
 mod definitions;
+mod family;
 mod flows;
 mod half_done;
 mod pauses;
 mod polls;
 mod progress;
+mod rates;
 mod subscriptions;
+mod timeline;
+mod within;
 mod workflows;
 
 pub use alerts::{alert, alert_figures, alerts, stuck_rule, stuck_rules};
-pub use channels::{channel, channels, notices};
-pub use course::{NoItems, decisions, events, items};
+pub use channels::{channel, channels, notices, notices_behind};
+pub use course::{NoItems, decisions, decisions_behind, events, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
+pub use family::{BELOW_SHOWN, Family, family};
 pub use flows::{flow, flows};
 pub use half_done::half_done;
-pub use pauses::{pauses, triggers};
+pub use pauses::{pauses, pauses_behind, triggers};
 pub use polls::{polls, read_poll_cursor};
 pub use progress::{flow_account, flow_progress, step_progress, workflow_progress};
+pub use rates::{Rates, Window, rates};
 pub use subscriptions::subscriptions;
+pub use timeline::{Bar, Lane, Span, Timeline, timeline};
+pub use within::{executions_within, steps_within, workflows_within};
 pub use workflows::{workflow, workflows};
 
+use crate::pages::cut;
 use crate::secrets::{Known, Secrets};
 use crate::{convert, figures, words};
 use model::{BlockId, Breaker, DispatchGroup, StepId, Timestamp};
@@ -39,6 +48,10 @@ const PAGE_BYTES_MAX: usize = 8 << 20;
 
 /// Up to `filter.limit` steps, newest first, and the cursor of the next page when there is one.
 pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
+    steps_down_to(browse, filter, None)
+}
+
+fn steps_down_to(browse: &Browse, filter: &Filter, oldest: Option<StepId>) -> Result<wire::StepPage> {
     let mut filter = filter.clone();
     let limit = filter.limit.max(1);
     let (mut parents, mut known) = (Parents::default(), Known::default());
@@ -46,7 +59,7 @@ pub fn steps(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> {
     loop {
         // One row more than wanted tells whether there is a next page.
         filter.limit = (limit + 1 - steps.len()).min(ROWS_AT_ONCE);
-        let rows = browse.steps(&filter)?;
+        let rows = browse.steps_down_to(&filter, oldest)?;
         let is_end = rows.len() < filter.limit;
         for row in &rows {
             if steps.len() == limit || bytes > PAGE_BYTES_MAX {
@@ -159,7 +172,7 @@ pub fn groups(browse: &Browse, now: Timestamp) -> Result<wire::GroupPage> {
         let steps = figures::group(&totals.tallies, g.dispatch_group.as_str());
         convert::group_view(g, &everywhere, steps, now)
     };
-    Ok(wire::GroupPage { groups: groups.iter().map(view).collect() })
+    Ok(wire::GroupPage { groups: groups.iter().map(view).collect(), next: None })
 }
 
 pub fn breakers(browse: &Browse, now: Timestamp) -> Result<wire::BreakersView> {
@@ -199,17 +212,28 @@ pub fn nodes(browse: &Browse, now: Timestamp) -> Result<wire::NodePage> {
     let nodes = browse.nodes()?;
     Ok(wire::NodePage {
         nodes: nodes.iter().map(|n| convert::node_view(n, &groups, &sessions, now)).collect(),
+        next: None,
     })
 }
 
-pub fn ticks(browse: &Browse, dispatch_group: Option<&str>, limit: usize) -> Result<wire::TickPage> {
-    Ok(wire::TickPage {
-        ticks: browse.ticks(dispatch_group, limit)?.iter().map(convert::tick_view).collect(),
-    })
+/// Ticks, newest first, behind one.
+pub fn ticks(
+    browse: &Browse,
+    dispatch_group: Option<&str>,
+    after: Option<i64>,
+    limit: usize,
+) -> Result<wire::TickPage> {
+    let mut rows = browse.ticks_behind(dispatch_group, after, limit + 1)?;
+    let next = cut(&mut rows, limit, |tick| tick.id.to_string());
+    Ok(wire::TickPage { ticks: rows.iter().map(convert::tick_view).collect(), next })
 }
 
-pub fn audit(browse: &Browse, limit: usize) -> Result<wire::AuditPage> {
-    Ok(wire::AuditPage { audit: browse.audit(limit)?.iter().map(convert::audit_view).collect() })
+/// What people did, newest first, behind a number.
+pub fn audit(browse: &Browse, after: Option<i64>, limit: usize) -> Result<wire::AuditPage> {
+    let mut rows = browse.audit_behind(after, limit + 1)?;
+    let next = cut(&mut rows, limit, |(number, ..)| number.to_string());
+    let audit = rows.into_iter().map(|(_, at, entry)| convert::audit_view(&(at, entry))).collect();
+    Ok(wire::AuditPage { audit, next })
 }
 
 /// Every figure of the page, from tallies.
@@ -220,6 +244,7 @@ pub fn dashboard(browse: &Browse, host: &str, version: &str, now: Timestamp) -> 
     let mut hostnames = figures::hosts(&totals.tallies, &browse.sessions()?, now);
     let breaker = convert::breaker_view(None, &everywhere, now);
     let open_alerts = browse.open_alerts()?;
+    let oldest = totals.oldest_pending.into_iter().chain(browse.oldest_due(now)?).min();
     Ok(wire::DashboardView {
         version: version.into(),
         host: host.into(),
@@ -227,14 +252,9 @@ pub fn dashboard(browse: &Browse, host: &str, version: &str, now: Timestamp) -> 
         can_dispatch_steps: breaker.can_dispatch_steps,
         safe_to_restart: breaker.off && in_flight == 0,
         in_flight,
-        words: words::dashboard(
-            &breaker,
-            in_flight,
-            open_alerts,
-            totals.oldest_pending.map(|at| now.since(at)),
-        ),
+        words: words::dashboard(&breaker, in_flight, open_alerts, oldest.map(|at| now.since(at))),
         breaker,
-        oldest_pending_at: totals.oldest_pending.map(convert::instant),
+        oldest_pending_at: oldest.map(convert::instant),
         open_alerts,
         global: figures::all(&totals.tallies),
         left_out: figures::shorten(&mut actions) + figures::shorten(&mut hostnames),

@@ -3,13 +3,18 @@
 use crate::Site;
 use crate::access::{Keyring, Table};
 use crate::answers;
+use crate::bulk::Bulk;
+use crate::describe::document;
 use crate::error::ApiError;
 use crate::listen::Listeners;
+use crate::live::Live;
 use crate::readers::Readers;
 use crate::seats::Seats;
 use engine::EngineError;
 use model::definition::Definition;
 use model::{Progress, State, StepId, Timestamp, WorkflowId};
+use serde_json::Value;
+use std::sync::OnceLock;
 use store::Browse;
 use store::StoreError;
 
@@ -20,18 +25,28 @@ pub struct App {
     /// What every route asks of its caller.
     pub table: Table,
     pub listeners: Listeners,
+    pub live: Live,
+    pub bulk: Bulk,
     readers: Readers,
+    document: OnceLock<Value>,
 }
 
 impl App {
     pub fn new(site: Site, table: Table) -> App {
         let readers = Readers::new(site.database.clone());
         let keys = Keyring::new(site.database.clone());
-        App { site, keys, table, readers, seats: Seats::default(), listeners: Listeners::default() }
+        let (seats, listeners, document) = (Seats::default(), Listeners::default(), OnceLock::new());
+        let bulk = Bulk::new(site.engine.clone(), site.database.clone());
+        App { site, keys, table, readers, seats, listeners, document, bulk, live: Live::default() }
     }
 
     pub fn now(&self) -> Timestamp {
         self.site.clock.now()
+    }
+
+    /// The description of the API, made when it is first asked for.
+    pub fn document(&self) -> &Value {
+        self.document.get_or_init(|| document(self.table.routes(), self.site.version))
     }
 
     pub async fn read<T: Send + 'static>(

@@ -1,5 +1,6 @@
 //! The one place where a refusal gets its HTTP status and its stable code.
 
+use crate::codes::{self, Code};
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -28,6 +29,12 @@ pub enum ApiError {
     /// Not as things are now.
     #[error("{0}")]
     Conflict(String),
+    /// It was done, and what was answered is told once.
+    #[error("{0} is done; its answer holds a secret, which is shown once and kept nowhere")]
+    ShownOnce(String),
+    /// Not what the caller has seen.
+    #[error("{0}")]
+    Changed(String),
     #[error("{0}")]
     NotAllowed(String),
     #[error("{0}")]
@@ -61,6 +68,8 @@ pub enum ApiError {
     TextType,
     #[error("{0}")]
     NotReady(String),
+    #[error("this request could not be carried out; the log says why")]
+    Fell,
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]
@@ -83,30 +92,20 @@ impl From<FlowError> for ApiError {
     }
 }
 
-/// The status of an answer, its code, and its title.
-type Class = (StatusCode, &'static str, &'static str);
-
-const INVALID: Class = (StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", "Invalid request");
-const NOT_FOUND: Class = (StatusCode::NOT_FOUND, "not_found", "Not found");
-const REFUSED: Class = (StatusCode::CONFLICT, "refused", "Refused");
-const UNAVAILABLE: Class = (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again later");
+type Class = &'static Code;
 
 fn engine_class(problem: &EngineError) -> Class {
     match problem {
-        EngineError::Invalid(_) | EngineError::NoGroup(_) => INVALID,
+        EngineError::Invalid(_) | EngineError::NoGroup(_) => codes::INVALID,
         EngineError::NoStep(_)
         | EngineError::NoWorkflow(_)
         | EngineError::NoDefinition(_)
         | EngineError::NoChannel(_)
-        | EngineError::NoAlert(_) => NOT_FOUND,
-        EngineError::DefinitionDiffers { .. } => {
-            (StatusCode::CONFLICT, "definition_differs", "This version says something else")
-        }
-        EngineError::WorkflowChanged { .. } => {
-            (StatusCode::PRECONDITION_FAILED, "changed", "It has changed since")
-        }
-        EngineError::NoTrigger { .. } => (StatusCode::CONFLICT, "no_such_trigger", "It never waits for this"),
-        EngineError::NoSession => (StatusCode::CONFLICT, "no_session", "The session is over"),
+        | EngineError::NoAlert(_) => codes::NOT_FOUND,
+        EngineError::DefinitionDiffers { .. } => codes::DEFINITION_DIFFERS,
+        EngineError::WorkflowChanged { .. } | EngineError::Changed { .. } => codes::CHANGED,
+        EngineError::NoTrigger { .. } => codes::NO_TRIGGER,
+        EngineError::NoSession => codes::NO_SESSION,
         EngineError::Refused { .. }
         | EngineError::GroupRefused { .. }
         | EngineError::WorkflowRefused { .. }
@@ -114,21 +113,17 @@ fn engine_class(problem: &EngineError) -> Class {
         | EngineError::AlertRefused { .. }
         | EngineError::StuckRuleChanged(_)
         | EngineError::Apart
-        | EngineError::Undone => REFUSED,
-        EngineError::Unstorable(_) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "not_storable", "The database refuses it")
-        }
+        | EngineError::Undone => codes::REFUSED,
+        EngineError::Unstorable(_) => codes::NOT_STORABLE,
         EngineError::Unavailable(problem) => store_class(problem),
-        EngineError::Stopping => UNAVAILABLE,
+        EngineError::Stopping => codes::UNAVAILABLE,
     }
 }
 
 fn store_class(problem: &StoreError) -> Class {
     match problem {
-        StoreError::Corrupt { .. } => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
-        }
-        _ => UNAVAILABLE,
+        StoreError::Corrupt { .. } => codes::CORRUPT,
+        _ => codes::UNAVAILABLE,
     }
 }
 
@@ -140,37 +135,28 @@ impl ApiError {
 
     fn class(&self) -> Class {
         match self {
-            ApiError::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed_json", "Malformed JSON"),
-            ApiError::BadRequest(_) => (StatusCode::BAD_REQUEST, "invalid_request", "Invalid request"),
-            ApiError::Invalid(_) => INVALID,
-            ApiError::Definition(_) => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "invalid_definition", "Invalid definition")
-            }
-            ApiError::NotFound(_) => NOT_FOUND,
-            ApiError::NotAllowed(_) => {
-                (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed")
-            }
-            ApiError::NoKey | ApiError::BadKey | ApiError::NotShown => {
-                (StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized")
-            }
-            ApiError::Forbidden(_) | ApiError::OutOfScope(_) => {
-                (StatusCode::FORBIDDEN, "forbidden", "Forbidden")
-            }
-            ApiError::Unfit(_) => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "payload_rejected", "Not what is waited for")
-            }
-            ApiError::Gone(_) => (StatusCode::GONE, "late", "Too late"),
-            ApiError::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many", "Too many"),
-            ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "Too large"),
-            ApiError::MediaType | ApiError::TextType => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported media type")
-            }
-            ApiError::Conflict(_) => REFUSED,
+            ApiError::Malformed(_) => codes::MALFORMED,
+            ApiError::BadRequest(_) => codes::BAD_REQUEST,
+            ApiError::Invalid(_) => codes::INVALID,
+            ApiError::Definition(_) => codes::INVALID_DEFINITION,
+            ApiError::NotFound(_) => codes::NOT_FOUND,
+            ApiError::NotAllowed(_) => codes::NOT_ALLOWED,
+            ApiError::NoKey | ApiError::BadKey | ApiError::NotShown => codes::UNAUTHORIZED,
+            ApiError::Forbidden(_) | ApiError::OutOfScope(_) => codes::FORBIDDEN,
+            ApiError::Unfit(_) => codes::PAYLOAD_REJECTED,
+            ApiError::Gone(_) => codes::LATE,
+            ApiError::TooMany(_) => codes::TOO_MANY,
+            ApiError::TooLarge { .. } => codes::TOO_LARGE,
+            ApiError::MediaType | ApiError::TextType => codes::MEDIA_TYPE,
+            ApiError::Conflict(_) => codes::REFUSED,
+            ApiError::Changed(_) => codes::CHANGED,
+            ApiError::ShownOnce(_) => codes::ANSWER_NOT_KEPT,
             ApiError::Engine(problem) => engine_class(problem),
             ApiError::Execution(problem) => execution_class(problem),
             ApiError::Flow(problem) => flow_class(problem),
             ApiError::Store(problem) => store_class(problem),
-            ApiError::NotReady(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_ready", "Not ready"),
+            ApiError::Fell => codes::INTERNAL,
+            ApiError::NotReady(_) => codes::NOT_READY,
         }
     }
 
@@ -199,26 +185,33 @@ impl ApiError {
     }
 
     fn problem(&self) -> wire::Problem {
-        let (status, code, title) = self.class();
+        let code = self.class();
         wire::Problem {
-            kind: format!("urn:stepfast:problem:{code}"),
-            title: title.into(),
-            status: status.as_u16(),
+            kind: code.address(),
+            title: code.title.into(),
+            status: code.status.as_u16(),
             detail: self.to_string(),
-            code: code.into(),
+            code: code.word.into(),
             faults: self.faults(),
             errors: self.errors(),
         }
     }
 }
 
+/// Goes with an answer that says what is wrong inside.
+#[derive(Clone)]
+pub struct Inside;
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let (status, code, _) = self.class();
+        let Code { status, word: code, .. } = *self.class();
         if status.is_server_error() {
             tracing::warn!(target: "server", code, problem = %self, "a request was not answered: {self}");
         }
         let mut response = (status, Json(self.problem())).into_response();
+        if status.is_server_error() && !matches!(self, ApiError::NotReady(_)) {
+            response.extensions_mut().insert(Inside);
+        }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let ApiError::Execution(ExecutionError::InProgress { retry_after, .. }) = &self {
@@ -246,47 +239,29 @@ fn definition_told(found: &[Diagnostic]) -> String {
     format!("line {line}, column {column}: {message}; {fix}{more}")
 }
 
-fn flow_class(problem: &FlowError) -> (StatusCode, &'static str, &'static str) {
+fn flow_class(problem: &FlowError) -> Class {
     match problem {
-        FlowError::Refused { why: FlowRefusal::NotThere, .. } => {
-            (StatusCode::NOT_FOUND, "not_found", "Not found")
-        }
-        FlowError::Refused { why: FlowRefusal::UnknownStep { .. }, .. } => {
-            (StatusCode::CONFLICT, "unknown_step", "The flow has no such step")
-        }
-        _ => (StatusCode::CONFLICT, "refused", "Refused"),
+        FlowError::Refused { why: FlowRefusal::NotThere, .. } => codes::NOT_FOUND,
+        FlowError::Refused { why: FlowRefusal::UnknownStep { .. }, .. } => codes::UNKNOWN_STEP,
+        _ => codes::REFUSED,
     }
 }
 
-fn execution_class(problem: &ExecutionError) -> (StatusCode, &'static str, &'static str) {
+fn execution_class(problem: &ExecutionError) -> Class {
     match problem {
-        ExecutionError::Invalid(_) => {
-            (StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", "Invalid request")
-        }
-        ExecutionError::InProgress { .. } => (StatusCode::CONFLICT, "in_progress", "In progress"),
-        ExecutionError::Conflict { .. } => {
-            (StatusCode::UNPROCESSABLE_ENTITY, "key_conflict", "The key was used for something else")
-        }
-        ExecutionError::GivenUp { .. } => (StatusCode::CONFLICT, "given_up", "Given up"),
-        ExecutionError::Refused { why: Refusal::NotThere, .. } => {
-            (StatusCode::NOT_FOUND, "not_found", "Not found")
-        }
-        ExecutionError::Refused { why: Refusal::Lost { .. }, .. } => {
-            (StatusCode::CONFLICT, "lease_lost", "The lease was lost")
-        }
-        ExecutionError::Refused { why: Refusal::Ended, .. } => {
-            (StatusCode::CONFLICT, "already_ended", "It has ended already")
-        }
-        ExecutionError::AnswerTooLarge { .. } => {
-            (StatusCode::CONFLICT, "answer_not_kept", "The answer was not kept")
-        }
+        ExecutionError::Invalid(_) => codes::INVALID,
+        ExecutionError::InProgress { .. } => codes::IN_PROGRESS,
+        ExecutionError::Conflict { .. } => codes::KEY_CONFLICT,
+        ExecutionError::GivenUp { .. } => codes::GIVEN_UP,
+        ExecutionError::Refused { why: Refusal::NotThere, .. } => codes::NOT_FOUND,
+        ExecutionError::Refused { why: Refusal::Lost { .. }, .. } => codes::LEASE_LOST,
+        ExecutionError::Refused { why: Refusal::Ended, .. } => codes::ALREADY_ENDED,
+        ExecutionError::AnswerTooLarge { .. } => codes::ANSWER_NOT_KEPT,
         ExecutionError::Unreadable { .. } | ExecutionError::Unavailable(StoreError::Corrupt { .. }) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A row is not understood")
+            codes::CORRUPT
         }
-        ExecutionError::Unavailable(StoreError::Unfit(_)) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "not_storable", "The database refuses it")
-        }
-        ExecutionError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Try again later"),
+        ExecutionError::Unavailable(StoreError::Unfit(_)) => codes::NOT_STORABLE,
+        ExecutionError::Unavailable(_) => codes::UNAVAILABLE,
     }
 }
 

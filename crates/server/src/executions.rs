@@ -1,6 +1,7 @@
 //! Executions as the API shows them, and the cursor of their list.
 
 use crate::convert::instant;
+use crate::idempotency;
 use model::{Execution, ExecutionMoment, ExecutionName, Standing, Timestamp};
 use serde_json::value::RawValue;
 use store::executions::{ExecutionFilter, ExecutionLine, ExecutionShown};
@@ -11,9 +12,16 @@ const OWNER_SHOWN: usize = 12;
 
 /// Up to `filter.limit` executions, newest first, and the cursor of the next page when there is one.
 pub fn page(browse: &Browse, filter: &ExecutionFilter) -> Result<wire::ExecutionPage> {
+    page_of(filter, &|filter| browse.executions(filter))
+}
+
+pub fn page_of(
+    filter: &ExecutionFilter,
+    read: &dyn Fn(&ExecutionFilter) -> Result<Vec<ExecutionLine>>,
+) -> Result<wire::ExecutionPage> {
     let limit = filter.limit.max(1);
     // One row more than wanted tells whether there is a next page.
-    let mut lines = browse.executions(&ExecutionFilter { limit: limit + 1, ..filter.clone() })?;
+    let mut lines = read(&ExecutionFilter { limit: limit + 1, ..filter.clone() })?;
     let more = lines.len() > limit;
     lines.truncate(limit);
     let next = lines.last().filter(|_| more).map(|line| cursor(line.created_at, &line.name));
@@ -39,7 +47,10 @@ pub fn line_view(line: &ExecutionLine) -> wire::ExecutionView {
 pub fn show_view(shown: &ExecutionShown) -> wire::ExecutionShow {
     let execution = &shown.execution;
     let answer = match &execution.standing {
-        Standing::Done { answer } => RawValue::from_string(answer.clone()).ok(),
+        // What a caller was answered is theirs: it may be more than whoever looks may see.
+        Standing::Done { answer } if !execution.name.namespace.starts_with(idempotency::NAMESPACE) => {
+            RawValue::from_string(answer.clone()).ok()
+        }
         _ => None,
     };
     wire::ExecutionShow {
@@ -81,7 +92,7 @@ fn moment_view(moment: &ExecutionMoment) -> wire::MomentView {
     }
 }
 
-fn cursor(at: Timestamp, name: &ExecutionName) -> String {
+pub fn cursor(at: Timestamp, name: &ExecutionName) -> String {
     let text = serde_json::json!([at.0, name.namespace, name.key]).to_string();
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -2,12 +2,15 @@
 
 use crate::error::ApiError;
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
+use axum::extract::{self, FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
-use model::{FlowId, KeyId, StepId, SubscriptionId, WorkflowId, limits};
+use axum::http::{HeaderMap, StatusCode, header};
+use engine::SeenStep;
+use model::{FlowId, KeyId, StepId, SubscriptionId, Trace, WorkflowId, limits};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
+use std::convert::Infallible;
 
 /// The largest body that is read.
 pub const BODY_BYTES_MAX: usize = 16 << 20;
@@ -42,7 +45,7 @@ impl<S: Send + Sync> FromRequest<S> for PostedText {
 }
 
 /// A body that says no more than who asks, where the caller has no key.
-#[derive(serde::Deserialize, Default)]
+#[derive(serde::Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Signed {
     pub by: Option<String>,
@@ -64,6 +67,43 @@ fn unreadable(problem: &serde_json::Error) -> ApiError {
     }
 }
 
+/// The `ETag` of what the caller has seen, from `If-Match`; none where it is left out, or is `*`.
+pub struct Expected(Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Expected {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Ok(Expected::read(&parts.headers))
+    }
+}
+
+impl Expected {
+    fn read(headers: &HeaderMap) -> Expected {
+        let said = headers.get(header::IF_MATCH).map(|value| value.to_str().unwrap_or_default().trim());
+        Expected(said.filter(|tag| *tag != "*").map(|tag| tag.trim_matches('"').to_string()))
+    }
+
+    /// Of what counts how often it was written.
+    pub fn revision(&self) -> Result<Option<u64>, ApiError> {
+        self.0.as_deref().map(|tag| tag.parse().map_err(|_| strange_tag(tag, "3"))).transpose()
+    }
+
+    /// Of a step: how often it was written, and its attempt.
+    pub fn step(&self) -> Result<Option<SeenStep>, ApiError> {
+        let read = |tag: &str| {
+            let (version, attempt) = tag.split_once('-')?;
+            Some(SeenStep { version: version.parse().ok()?, attempt: attempt.parse().ok()? })
+        };
+        self.0.as_deref().map(|tag| read(tag).ok_or_else(|| strange_tag(tag, "3-1"))).transpose()
+    }
+}
+
+fn strange_tag(tag: &str, such: &str) -> ApiError {
+    let how = format!("send the `ETag` of what you have seen, such as \"{such}\"");
+    ApiError::BadRequest(format!("If-Match: `{tag}` is not a revision; {how}"))
+}
+
 /// The parameters behind the question mark; an unknown one is refused with those that are known.
 pub struct Params<T>(pub T);
 
@@ -73,6 +113,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let read = Query::<T>::try_from_uri(&parts.uri);
         read.map(|Query(params)| Params(params)).map_err(|refused| ApiError::BadRequest(refused.body_text()))
+    }
+}
+
+/// The trace that the caller is in. A header that says something else is as none, as the standard asks.
+pub struct Traced(pub Option<Trace>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Traced {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        // A state belongs to its parent: it is read behind it, and `parse` would take one that stands in the same header.
+        let parent = text("traceparent").filter(|text| !text.contains(' '));
+        let trace = parent.and_then(|parent| parent.parse::<Trace>().ok());
+        Ok(Traced(trace.map(|trace| trace.with_state(text("tracestate")))))
     }
 }
 
@@ -98,14 +153,27 @@ impl<S: Send + Sync> FromRequestParts<S> for ThisWorkflow {
     }
 }
 
+/// What stands in the path.
+pub struct Path<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let said = extract::Path::<T>::from_request_parts(parts, state).await;
+        said.map(|extract::Path(said)| Path(said))
+            .map_err(|refused| ApiError::BadRequest(refused.body_text()))
+    }
+}
+
 /// What stands in the path for `{id}`.
 async fn named<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String, ApiError> {
     #[derive(serde::Deserialize)]
     struct Named {
         id: String,
     }
-    let named = Path::<Named>::from_request_parts(parts, state).await;
-    named.map(|Path(Named { id })| id).map_err(|refused| ApiError::BadRequest(refused.body_text()))
+    let Path(Named { id }) = Path::from_request_parts(parts, state).await?;
+    Ok(id)
 }
 
 pub fn workflow_id(text: &str) -> Result<WorkflowId, ApiError> {
@@ -155,8 +223,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ThisKey {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let named = Path::<String>::from_request_parts(parts, state).await;
-        let Path(id) = named.map_err(|refused| ApiError::BadRequest(refused.body_text()))?;
+        let Path(id) = Path::<String>::from_request_parts(parts, state).await?;
         // It is not repeated: it may be a whole key that somebody put there.
         let strange =
             "this is not the id of a key; `GET /v1/keys` lists them, and the key itself belongs nowhere else";
@@ -202,6 +269,24 @@ mod tests {
         assert!(
             told("{\"off\": 3}").contains("invalid type: integer `3`, expected a boolean at line 1 column 9")
         );
+    }
+
+    fn expected(text: &'static str) -> Expected {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::IF_MATCH, axum::http::HeaderValue::from_static(text));
+        Expected::read(&headers)
+    }
+
+    #[test]
+    fn a_revision_is_read_as_it_was_sent() {
+        assert_eq!(Expected::read(&HeaderMap::new()).revision().unwrap(), None);
+        let read = |text| expected(text).revision().map_err(|refused| refused.to_string());
+        assert_eq!((read("\"17\""), read("17"), read("*")), (Ok(Some(17)), Ok(Some(17)), Ok(None)));
+        for bad in ["W/\"17\"", "\"1\", \"2\"", "x", "", "17-1"] {
+            assert!(read(bad).unwrap_err().contains("is not a revision"), "{bad}");
+        }
+        assert_eq!(expected("\"3-1\"").step().unwrap(), Some(SeenStep { version: 3, attempt: 1 }));
+        assert!(expected("\"3\"").step().is_err() && expected("*").step().unwrap().is_none());
     }
 
     #[test]

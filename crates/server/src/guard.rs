@@ -6,7 +6,7 @@
 
 use crate::access::{Access, Caller, Shown, Takes};
 use crate::app::App;
-use crate::error::ApiError;
+use crate::error::{ApiError, Inside};
 use crate::web;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
@@ -14,7 +14,9 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -29,7 +31,7 @@ const HARD_HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+         base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -42,8 +44,16 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let (mut parts, body) = request.into_parts();
     match check(&app, &parts).await {
         Ok(caller) => {
+            let is_known = !matches!(caller, Caller::Nobody);
             parts.extensions.insert(caller);
-            next.run(Request::from_parts(parts, body)).await
+            let is_page = wants_page(&parts) && is_for_people(parts.uri.path());
+            let mut answer = answered(next.run(Request::from_parts(parts, body))).await;
+            if !is_known && answer.extensions().get::<Inside>().is_some() {
+                // What is wrong inside is nobody's business.
+                answer =
+                    ApiError::NotReady("it cannot be answered now; try again later".into()).into_response();
+            }
+            if is_page { web::problem_instead(&app, answer).await } else { answer }
         }
         Err(refused) => {
             if matches!(refused, ApiError::BadKey) {
@@ -52,9 +62,24 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(&parts) {
                 return web::sign_in_instead(&app, &refused);
             }
+            if matches!(refused, ApiError::Forbidden(_))
+                && wants_page(&parts)
+                && is_for_people(parts.uri.path())
+            {
+                return web::problem_instead(&app, refused.into_response()).await;
+            }
             refused.into_response()
         }
     }
+}
+
+/// One request that falls over is answered too, and takes nobody with it.
+async fn answered(response: impl Future<Output = Response>) -> Response {
+    let caught = AssertUnwindSafe(response).catch_unwind().await;
+    caught.unwrap_or_else(|_| {
+        tracing::error!(target: "server", "a request fell over");
+        ApiError::Fell.into_response()
+    })
 }
 
 /// A page that needs other rules than the others says so itself.
@@ -71,10 +96,11 @@ async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
     let route = app.table.find(request);
     let access = route.map(|route| route.access);
     let caller = who(app, request, access).await?;
-    if !matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+    if let Some(route) = route.filter(|_| !matches!(request.method, Method::GET | Method::HEAD)) {
         same_origin(request, &caller)?;
-        fitting_body(request, route.map_or(Takes::Json, |route| route.body))?;
+        fitting_body(request, route.body)?;
     }
+    storable(request)?;
     if let Some(Access::Needs(right)) = access {
         caller.must(right)?;
     }
@@ -122,6 +148,15 @@ fn is_here(request: &Parts) -> bool {
     let mut names = request.headers.keys().map(HeaderName::as_str);
     let is_forwarded = names.any(|name| FORWARDED.contains(&name) || name.starts_with("x-forwarded-"));
     !is_forwarded && peer(request).is_some_and(|ip| ip.is_loopback())
+}
+
+/// Not every database keeps the character zero in a text, so none is asked for one.
+fn storable(request: &Parts) -> Result<(), ApiError> {
+    let address = request.uri.path_and_query().map_or("", |address| address.as_str());
+    if address.contains("%00") {
+        return Err(ApiError::BadRequest("the address holds a NUL character; remove it".into()));
+    }
+    Ok(())
 }
 
 pub fn own_name(request: &Parts) -> Result<(), ApiError> {
@@ -184,6 +219,13 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 fn wants_page(request: &Parts) -> bool {
     let accepts = text(&request.headers, header::ACCEPT).unwrap_or_default();
     request.method == Method::GET && accepts.contains("text/html")
+}
+
+/// Not what programs call, whoever looks at it.
+fn is_for_people(path: &str) -> bool {
+    !["/v1/", "/api/", "/metrics", "/trigger/", "/assets/", "/step-dispatcher/api"]
+        .iter()
+        .any(|start| path.starts_with(start))
 }
 
 fn host(request: &Parts) -> &str {

@@ -24,16 +24,33 @@ const REPLAYED: &str = "idempotency-replayed";
 pub const NAMESPACE: &str = "http ";
 /// The largest answer that is looked at; those of the API are smaller.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// What these answer is shown once and kept nowhere.
-const SHOWN_ONCE: [&str; 5] =
-    ["/v1/keys", "/sign-in", "/v1/subscriptions", "/v1/subscriptions/{id}", "/v1/channels"];
+/// What these answer holds a secret that is shown once and kept nowhere: sent again, they are not done again, and say so.
+const SHOWN_ONCE: [&str; 7] = [
+    "/v1/keys",
+    "/v1/subscriptions",
+    "/v1/subscriptions/{id}",
+    "/v1/channels",
+    "/v1/workflows/{id}/triggers/{key}/token",
+    "/v1/worker/claim",
+    "/v1/worker/previous",
+];
+/// Forms of people.
+const UNHEARD: [&str; 3] = ["/sign-in", "/sign-out", "/approve/{workflow_id}/{trigger_key}"];
 /// Beside the body, in what is kept of an answer.
 const AROUND_BYTES: usize = 256;
 
+/// Whether the header counts for this route.
+pub fn is_heard(route: &str) -> bool {
+    !UNHEARD.contains(&route)
+}
+
 pub async fn once(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let key = request.headers().get(HEADER).filter(|_| *request.method() == Method::POST).cloned();
+    // Of somebody who has not shown yet who they are nothing is kept, and nothing that was kept is told to them.
+    let known = !matches!(request.extensions().get::<Caller>(), None | Some(Caller::Nobody));
+    let counts = known && *request.method() == Method::POST;
+    let key = request.headers().get(HEADER).filter(|_| counts).cloned();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_string());
-    match key.zip(route.filter(|route| !SHOWN_ONCE.contains(&route.as_str()))) {
+    match key.zip(route.filter(|route| is_heard(route))) {
         None => next.run(request).await,
         Some((key, route)) => match keyed(&app, &key, &route, request, next).await {
             Ok(response) => response,
@@ -67,7 +84,8 @@ async fn keyed(
         Begin::Replay { answer } => replay(&ask, &answer),
         Begin::Run(begun) => {
             let request = Request::from_parts(parts, Body::from(body));
-            let run = tokio::spawn(async move { run(&executions, &begun, request, next).await });
+            let keep = if SHOWN_ONCE.contains(&route) { Keep::Status } else { Keep::Answer };
+            let run = tokio::spawn(async move { run(&executions, (&begun, keep), request, next).await });
             run.await.map_err(|_| ApiError::NotReady("the request was given up".into()))?
         }
     }
@@ -75,7 +93,7 @@ async fn keyed(
 
 async fn run(
     executions: &Executions,
-    begun: &Begun,
+    (begun, keep): (&Begun, Keep),
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
@@ -87,13 +105,22 @@ async fn run(
         executions.fail(&begun.held, format!("answered {}", parts.status)).await
     } else {
         let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        executions.complete(&begun.held, Kept::of(parts.status, kind, &body).text()).await
+        let kept = Kept::of(parts.status, kind, &body, keep);
+        executions.complete(&begun.held, kept.text()).await
     };
     if let Err(problem) = recorded {
         // It was done, and whoever waits is told so; the key is free again once its lease is over.
         tracing::warn!(target: "server", %problem, "an answer was not kept: {problem}");
     }
     Ok(Response::from_parts(parts, Body::from(body)))
+}
+
+/// How much of an answer is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Answer,
+    /// That it was done; a refusal has no secret and is kept whole.
+    Status,
 }
 
 /// An answer as it is kept.
@@ -108,8 +135,9 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(status: StatusCode, kind: Option<&str>, body: &Bytes) -> Kept {
-        let fits = body.len() + AROUND_BYTES <= limits::PAYLOAD_BYTES_MAX;
+    fn of(status: StatusCode, kind: Option<&str>, body: &Bytes, keep: Keep) -> Kept {
+        let is_secret = keep == Keep::Status && status.is_success();
+        let fits = body.len() + AROUND_BYTES <= limits::PAYLOAD_BYTES_MAX && !is_secret;
         let text = std::str::from_utf8(body).ok().filter(|_| fits);
         let raw = text.and_then(|text| RawValue::from_string(text.into()).ok());
         let left_out = (raw.is_none() && !body.is_empty()).then_some(body.len());
@@ -127,6 +155,9 @@ fn replay(ask: &Ask, answer: &str) -> Result<Response, ApiError> {
     };
     let kept: Kept = serde_json::from_str(answer).map_err(|e| unreadable(e.to_string()))?;
     if let Some(bytes) = kept.left_out {
+        if bytes + AROUND_BYTES <= limits::PAYLOAD_BYTES_MAX {
+            return Err(ApiError::ShownOnce(ask.name.to_string()));
+        }
         let name = ask.name.clone();
         return Err(ApiError::Execution(engine::ExecutionError::AnswerTooLarge { name, bytes }));
     }

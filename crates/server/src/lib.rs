@@ -5,7 +5,10 @@ pub mod answers;
 mod api;
 mod app;
 mod attempts;
+mod bulk;
+mod codes;
 pub mod convert;
+mod describe;
 mod drawing;
 mod error;
 pub mod executions;
@@ -14,7 +17,9 @@ pub mod figures;
 mod guard;
 mod idempotency;
 mod listen;
+mod live;
 mod metrics;
+mod pages;
 mod readers;
 mod seats;
 mod secrets;
@@ -24,6 +29,7 @@ mod words;
 
 pub use access::{Access, Route, Takes};
 pub use api::{Later, Processed, Processing, Routing, review_of, serve_router};
+pub use bulk::{BULK_ACTION, Bulk, BulkOrder, BulkTurn};
 pub use triggers::{TriggerAuthenticator, TriggerSecrets, TriggerShown};
 
 use access::Routes;
@@ -59,6 +65,11 @@ fn declared() -> Routes {
 /// Every route with what it asks of its caller.
 pub fn routes() -> Vec<Route> {
     declared().parts().1.routes().to_vec()
+}
+
+/// The description of the API as OpenAPI 3.1.
+pub fn document(version: &str) -> serde_json::Value {
+    describe::document(&routes(), version)
 }
 
 /// Every route, behind the guard. Serve it with the address of the peer (`ConnectInfo`): who is not known to be on this

@@ -50,6 +50,11 @@ impl Listeners {
         self.over.send_replace(true);
     }
 
+    /// Whether the server stops.
+    pub fn over(&self) -> watch::Receiver<bool> {
+        self.over.subscribe()
+    }
+
     fn place(&self) -> std::result::Result<OwnedSemaphorePermit, ApiError> {
         let full =
             |_| ApiError::NotReady(format!("{LISTENERS_MAX} listen already; try again when one has left"));

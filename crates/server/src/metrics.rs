@@ -31,16 +31,17 @@ impl Now {
             let name = status.dispatch_group.to_string();
             (name.clone(), figures::states(&totals.tallies, &name), off)
         };
-        let counts = browse.workflow_counts()?.into_iter().take(SERIES_MAX);
+        let counts = browse.workflow_counts(SERIES_MAX)?.into_iter();
+        let oldest = totals.oldest_pending.into_iter().chain(browse.oldest_due(now)?).min();
         Ok(Now {
             groups: browse.groups()?.into_iter().map(group).collect(),
             pools: browse.pools()?.into_iter().take(SERIES_MAX).collect(),
             sessions: sessions.len(),
             places: sessions.iter().map(|row| row.offer.capacity).sum(),
             in_flight: browse.in_flight(None)?,
-            oldest_pending: totals.oldest_pending.map_or(0, |at| now.since(at).as_secs().cast_signed()),
+            oldest_pending: oldest.map_or(0, |at| now.since(at).as_secs().cast_signed()),
             alerts: browse.open_alerts_by_severity()?,
-            workflows: counts.map(|(key, state, n)| (key, state.word(), n.cast_signed())).collect(),
+            workflows: counts.map(|(key, state, n)| (key, state.word(), n)).collect(),
         })
     }
 }

@@ -80,6 +80,8 @@ impl Listener {
 pub struct Sender {
     pub identity: String,
     pub run: Option<u32>,
+    /// The definition whose secret the message is signed with.
+    pub signed_for: Option<String>,
 }
 
 /// Who sends this, or nothing at all.
@@ -95,7 +97,7 @@ pub async fn sender(
         app.keys.note_use(&app.site.engine, &key, app.now());
         let identity = key.signature();
         Caller::Key { key, shown: Shown::Bearer }.must(Right::Operate)?;
-        return Ok(Sender { identity, run: None });
+        return Ok(Sender { identity, run: None, signed_for: None });
     }
     let listener = match id {
         Some(id) => {
@@ -106,7 +108,8 @@ pub async fn sender(
     };
     let (Some(id), Some(listener)) = (id, listener) else { return Err(ApiError::NotShown) };
     if let Some(pause) = shown.and_then(|token| listener.by_token(token)) {
-        return Ok(Sender { identity: format!("token of `{trigger}`"), run: Some(pause.run) });
+        let identity = format!("token of `{trigger}`");
+        return Ok(Sender { identity, run: Some(pause.run), signed_for: None });
     }
     let shown = TriggerShown {
         workflow: id,
@@ -119,7 +122,8 @@ pub async fn sender(
         now: app.now(),
     };
     let known = app.site.triggers.iter().find_map(|way| way.identify(&shown));
-    known.map(|identity| Sender { identity, run: None }).ok_or(ApiError::NotShown)
+    let signed_for = (shown.auth == TriggerAuth::Hmac).then(|| listener.definition.workflow.clone());
+    known.map(|identity| Sender { identity, run: None, signed_for }).ok_or(ApiError::NotShown)
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -85,6 +85,22 @@ pub fn span(span: Duration) -> String {
     }
 }
 
+/// A span to three digits, for what is measured.
+pub fn exact(span: Duration) -> String {
+    let ms = span.as_secs_f64() * 1e3;
+    let seconds = span.as_secs();
+    match ms {
+        0.0 => "0".into(),
+        ..1.0 => format!("{:.2} ms", ms),
+        ..100.0 => format!("{ms:.1} ms"),
+        ..1_000.0 => format!("{ms:.0} ms"),
+        ..120_000.0 => format!("{:.2} s", ms / 1e3),
+        ..7_200_000.0 => format!("{} min {} s", seconds / 60, seconds % 60),
+        ..172_800_000.0 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        _ => format!("{} days {} h", number((seconds / 86_400) as i64), seconds % 86_400 / 3_600),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +113,11 @@ mod tests {
         );
         let spans = [0, 5, 119, 120, 7_200, 400_000].map(|s| span(Duration::from_secs(s)));
         assert_eq!(spans, ["under 1 s", "5 s", "119 s", "2 min", "2 h", "4 days"]);
+        let measured = [0, 250, 12_345, 123_456, 1_234_567, 125_000_000, 7_260_000_000, 180_000_000_000];
+        assert_eq!(
+            measured.map(|us| exact(Duration::from_micros(us))),
+            ["0", "0.25 ms", "12.3 ms", "123 ms", "1.23 s", "2 min 5 s", "2 h 1 min", "2 days 2 h"]
+        );
     }
 
     #[test]

@@ -8,11 +8,13 @@ mod reference;
 mod secrets;
 mod signing;
 mod stuck;
+mod traces;
 mod triggers;
 mod worker;
 
 pub use actions::Actions;
 pub use dispatch_scheduler::{Queue, Router, Scheduler};
+pub use traces::Traces;
 pub use worker::{QueueLimit, Worker, queue_limit};
 
 use crate::cli::Common;
@@ -52,6 +54,7 @@ struct RawConfig {
     dispatch_scheduler: Option<dispatch_scheduler::RawScheduler>,
     router: dispatch_scheduler::RawRouter,
     stuck: stuck::RawStuck,
+    traces: traces::RawTraces,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -69,7 +72,7 @@ struct RawPool {
     burst: Option<u32>,
 }
 
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "db",
     "bind",
     "port",
@@ -91,6 +94,7 @@ const KEYS: [&str; 21] = [
     "router",
     "notify",
     "stuck",
+    "traces",
 ];
 const POOL_KEYS: [&str; 3] = ["concurrency", "rate", "burst"];
 const DISPATCH_KEYS: [&str; 2] = ["groups", "max_per_tick"];
@@ -114,6 +118,8 @@ pub struct Settings {
     /// Steps that are handed over by a queue, where they are.
     pub scheduler: Option<Scheduler>,
     pub router: Router,
+    /// Where spans are sent, if anywhere.
+    pub traces: Option<Traces>,
 }
 
 pub const PORT: u16 = 7837;
@@ -156,6 +162,7 @@ impl Settings {
         let router = Router::check(raw.router, &mut faults);
         let pools = pools(&raw.pools, &mut faults);
         let stuck = stuck::check(raw.stuck, &mut faults);
+        let traces = traces::check(&raw.traces, &traces::environment(), &mut faults);
         let key = common.key.as_deref().and_then(|text| {
             let key = Secret::parse(text);
             if key.is_none() {
@@ -196,6 +203,7 @@ impl Settings {
             worker,
             scheduler,
             router,
+            traces,
         })
     }
 

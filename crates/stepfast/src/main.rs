@@ -2,14 +2,17 @@
 
 mod bench;
 mod bulk;
+mod bulk_job;
 mod cli;
 mod cmd;
 mod config;
 mod door;
 mod files;
+mod log;
 mod named;
 mod scheduler;
 mod screen;
+mod tracer;
 mod window;
 
 pub(crate) use stepfast::{Local, LocalConfig, host_name};
@@ -78,7 +81,7 @@ fn log_to_stderr() {
     use std::io::IsTerminal;
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
     let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).with_ansi(ansi).init();
+    tracing_subscriber::fmt().with_writer(|| log::Lines).with_env_filter(filter).with_ansi(ansi).init();
 }
 
 fn code_of(problem: &anyhow::Error) -> u8 {

@@ -27,6 +27,11 @@ fn a_backup_is_a_sound_copy() {
     let output = common::command(&copy, &["steps", "list", "--all", "--json"]).output().unwrap();
     assert_eq!(common::text(&output.stdout).lines().count(), 1);
     home.fails(3, &["backup", copy.to_str().unwrap()]);
+    // What is in them is for their owner alone.
+    for file in [home.db(), copy] {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
 }
 
 #[test]

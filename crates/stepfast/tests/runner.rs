@@ -182,7 +182,7 @@ impl World {
 
     async fn cancel(&self, step: StepId) {
         let (by, why) = ("test".into(), "test".into());
-        let operation = Operation { step, by, why, verb: Some(Verb::Cancel), dry_run: false };
+        let operation = Operation { step, by, why, verb: Some(Verb::Cancel), dry_run: false, expected: None };
         self.local.engine.operate(operation).await.unwrap();
     }
 

@@ -41,6 +41,25 @@ fn a_stopped_server_lets_jobs_finish() {
 }
 
 #[test]
+fn a_server_that_waits_for_jobs_to_finish_is_not_ready() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let ready = format!("{}/readyz", server.url);
+    assert_eq!(get(&ready).0, 200);
+    home.ok(&["steps", "create", "--action", "sleep", "--arguments", "{\"ms\": 3000}"]);
+    until("it runs", || home.states() == ["running"]);
+    let asked = std::thread::spawn(move || {
+        until("it says that it stops", || {
+            let (status, answer) = get(&ready);
+            status == 503 && answer["detail"].as_str().is_some_and(|why| why.contains("it is stopping"))
+        });
+    });
+    server.stop();
+    asked.join().unwrap();
+    assert_eq!(home.states(), ["completed"]);
+}
+
+#[test]
 fn a_cancelled_job_reports_late_and_changes_nothing() {
     let home = Home::new();
     let server = home.serve(&[]);

@@ -3,7 +3,7 @@
 use crate::sql::{Param, Row, Sql};
 use crate::statements::INSERT_ALERT_EVENT;
 use crate::{AuditEntry, Browse, Result, StoreError, params, rows, statements, writes};
-use model::{Alert, AlertEvent, Severity, Timestamp, limits};
+use model::{Alert, AlertEvent, Severity, StepId, Timestamp, limits};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 const COLUMNS: &str = "id, entity, entity_id, reason, severity, message, opened_at, updated_at, closed_at, closed_by, rule, \
     user_id, labels, data, since, seen, remedy, auto_resolvable, auto_resolved, attempts, action_taken, last_remedy_at, \
     status_text, admin_notified_at, user_notified_at, escalated_at, acknowledged_at, acknowledged_by, assigned_to, \
-    reviewed_at, reviewed_by, resolution_notes, version";
+    reviewed_at, reviewed_by, resolution_notes, reopened_at, version";
 
 /// Which alerts; everything that is said must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -112,7 +112,7 @@ pub fn open_one(sql: &dyn Sql, entity: &str, entity_id: &str, reason: &str) -> R
 /// What happened to the alerts of a thing for a reason, oldest first: the last of it.
 pub fn history(sql: &dyn Sql, alert: &Alert) -> Result<Vec<AlertEvent>> {
     let text = format!(
-        "select entity, entity_id, reason, at, moment, who, text from alert_events
+        "select entity, entity_id, reason, at, moment, who, text, step_id from alert_events
           where entity = $1 and entity_id = $2 and reason = $3 order by id desc limit {}",
         limits::PAGE_ROWS_MAX
     );
@@ -129,6 +129,7 @@ pub fn history(sql: &dyn Sql, alert: &Alert) -> Result<Vec<AlertEvent>> {
             moment: moment.parse().map_err(strange)?,
             who: row.get(5)?,
             text: row.get(6)?,
+            step: row.get::<Option<[u8; 16]>>(7)?.map(StepId::from_bytes),
         })
     })?;
     all.reverse();
@@ -142,6 +143,14 @@ pub fn remedies(sql: &dyn Sql, since: Timestamp) -> Result<Vec<(Timestamp, Strin
         limits::ALERTS_OPEN_MAX
     );
     sql.rows(&text, params![since], |row| Ok((Timestamp(row.get(0)?), row.get(1)?, row.get(2)?)))
+}
+
+/// The step by which the last remedy of a thing is carried out, where it is one.
+pub fn remedy_step(sql: &dyn Sql, (entity, id, reason): (&str, &str, &str)) -> Result<Option<StepId>> {
+    let text = "select step_id from alert_events
+                 where entity = $1 and entity_id = $2 and reason = $3 and moment = 'remedy' order by id desc limit 1";
+    let step = sql.first(text, params![entity, id, reason], |row| row.get::<Option<[u8; 16]>>(0))?;
+    Ok(step.flatten().map(StepId::from_bytes))
 }
 
 /// When somebody last resolved the alert about a thing.
@@ -166,8 +175,8 @@ pub fn change(sql: &dyn Sql, change: &AlertChange) -> Result<u64> {
     let text = "update alerts
                    set closed_at = $1, closed_by = $2, acknowledged_at = $3, acknowledged_by = $4, assigned_to = $5,
                        reviewed_at = $6, reviewed_by = $7, resolution_notes = $8, escalated_at = $9, updated_at = $10,
-                       version = version + 1
-                 where id = $11 and version = $12";
+                       reopened_at = $11, version = version + 1
+                 where id = $12 and version = $13";
     let a = &change.alert;
     let found = sql.execute(
         text,
@@ -182,6 +191,7 @@ pub fn change(sql: &dyn Sql, change: &AlertChange) -> Result<u64> {
             a.resolution_notes.as_deref(),
             a.escalated_at,
             a.updated_at,
+            a.reopened_at,
             a.id,
             a.version
         ],
@@ -283,7 +293,8 @@ fn read(row: &Row) -> Result<Alert> {
         reviewed_at: rows::time(row, 29)?,
         reviewed_by: row.get(30)?,
         resolution_notes: row.get(31)?,
-        version: row.get(32)?,
+        reopened_at: rows::time(row, 32)?,
+        version: row.get(33)?,
     })
 }
 
@@ -329,6 +340,9 @@ impl Browse {
     }
     pub fn resolved_at(&self, entity: &str, entity_id: &str, reason: &str) -> Result<Option<Timestamp>> {
         resolved_at(self.sql(), entity, entity_id, reason)
+    }
+    pub fn remedy_step(&self, entity: &str, id: &str, reason: &str) -> Result<Option<StepId>> {
+        remedy_step(self.sql(), (entity, id, reason))
     }
     pub fn remedies(&self, since: Timestamp) -> Result<Vec<(Timestamp, String, String)>> {
         remedies(self.sql(), since)

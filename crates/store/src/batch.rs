@@ -4,8 +4,9 @@ use crate::Lease;
 use crate::channels::NoticeRow;
 use model::{
     Alert, AlertEvent, Block, BranchDecision, Breaker, ChannelSends, CompensationRun, Delivery, Detail,
-    DispatchGroup, Event, LogLine, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId,
+    DispatchGroup, Event, LogLine, Minute, Name, NodeId, Pause, PollAttempt, ResolutionDecision, SessionId,
     SessionOffer, Severity, SignalId, State, Step, StepId, Timestamp, TriggerPayload, Workflow, WorkflowId,
+    WorkflowState,
 };
 use rules::board::HoldChange;
 
@@ -94,6 +95,8 @@ impl BlockWrite {
 pub struct WorkflowWrite {
     pub workflow: Workflow,
     pub expected: Option<u64>,
+    /// As what it is counted so far, if it is.
+    pub counted: Option<WorkflowState>,
 }
 
 /// A pause's row: new when `expected` is none, else only if its version is still that.
@@ -295,20 +298,31 @@ pub enum AlertWrite {
     /// Found by a rule; nobody else has opened it.
     New(Box<Alert>),
     /// Seen again, and nothing else.
-    Renew {
-        id: u64,
-        message: String,
-        since: Timestamp,
-    },
+    Renew { id: u64, message: String, since: Timestamp },
     /// Something was decided about it; it still is as it was seen.
     Mark(Box<Alert>),
-    Close {
-        entity: String,
-        entity_id: String,
-        reason: String,
-        by: String,
-        auto_resolved: bool,
-    },
+    /// It still is as it was seen.
+    Close { id: u64, version: u64, by: String, auto_resolved: bool },
+    /// What a node told of itself is over, unless somebody has changed the alert since: then it is tried again.
+    TakeBack { id: u64, version: u64, by: String },
+}
+
+/// What becomes of the right to look for what is stuck.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LookWrite {
+    /// Taken, unless a node that lives has it.
+    Begin { node: NodeId, ends_at: Timestamp },
+    /// Given back by whoever still has it; with where its searches go on, if it searched.
+    End { node: NodeId, version: u64, rounds: Option<String> },
+}
+
+/// What becomes of a question to an action.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AskWrite {
+    /// Asked; the step that asked before, if there is one on record.
+    Asked { ask: StuckAsk, before: Option<StepId> },
+    /// Its answer was heard.
+    Heard(StuckAsk),
 }
 
 /// A step that asks an action for things that are stuck.
@@ -400,10 +414,12 @@ pub struct Batch {
     /// Renew the leases of the node, its groups and its sessions until then.
     pub renew: Option<(Timestamp, Timestamp)>,
     pub ticks: Vec<Tick>,
+    pub minutes: Vec<Minute>,
     pub audit: Vec<AuditEntry>,
     pub alerts: Vec<AlertWrite>,
     pub alert_events: Vec<AlertEvent>,
-    pub stuck_asks: Vec<StuckAsk>,
+    pub stuck_asks: Vec<AskWrite>,
+    pub looks: Vec<LookWrite>,
     pub groups: Vec<GroupWrite>,
     pub breaker: Option<Breaker>,
     /// Breakers whose time is over, as they were; of one group or of all.
@@ -483,10 +499,12 @@ impl Batch {
             sessions: Vec::new(),
             renew: None,
             ticks: Vec::new(),
+            minutes: Vec::new(),
             audit: Vec::new(),
             alerts: Vec::new(),
             alert_events: Vec::new(),
             stuck_asks: Vec::new(),
+            looks: Vec::new(),
             groups: Vec::new(),
             breaker: None,
             breakers_over: Vec::new(),
@@ -521,10 +539,12 @@ impl Batch {
             && self.sessions.is_empty()
             && self.renew.is_none()
             && self.ticks.is_empty()
+            && self.minutes.is_empty()
             && self.audit.is_empty()
             && self.alerts.is_empty()
             && self.alert_events.is_empty()
             && self.stuck_asks.is_empty()
+            && self.looks.is_empty()
             && self.groups.is_empty()
             && self.breaker.is_none()
             && self.breakers_over.is_empty()

@@ -166,22 +166,18 @@ pub fn told_at(sql: &dyn Sql, channel: &str, key: &str) -> Result<Option<Timesta
     sql.first(text, params![channel, key], |row| Ok(Timestamp(row.get(0)?)))
 }
 
-/// The last that any channel was told, newest first.
-pub fn last_told(sql: &dyn Sql, limit: usize) -> Result<Vec<NoticeRow>> {
-    let text = "select channel, notice_key, told_at, step_id, kind, severity, entity_type, entity_id, title from notices
-                 order by told_at desc limit $1";
-    sql.rows(text, params![limit as i64], |row| {
-        let step: Option<[u8; 16]> = row.get(3)?;
-        Ok(NoticeRow {
-            channel: row.get(0)?,
-            key: row.get(1)?,
-            told_at: Timestamp(row.get(2)?),
-            step: step.map(StepId::from_bytes),
-            kind: row.get(4)?,
-            severity: word(row, 5, ("notices", "severity"))?,
-            entity_type: row.get(6)?,
-            entity_id: row.get(7)?,
-            title: row.get(8)?,
-        })
+/// Reads a notice: its channel and key, when it was told, by which step, and what it says.
+pub(crate) fn notice(row: &Row) -> Result<NoticeRow> {
+    let step: Option<[u8; 16]> = row.get(3)?;
+    Ok(NoticeRow {
+        channel: row.get(0)?,
+        key: row.get(1)?,
+        told_at: Timestamp(row.get(2)?),
+        step: step.map(StepId::from_bytes),
+        kind: row.get(4)?,
+        severity: word(row, 5, ("notices", "severity"))?,
+        entity_type: row.get(6)?,
+        entity_id: row.get(7)?,
+        title: row.get(8)?,
     })
 }

@@ -7,6 +7,7 @@ use crate::{Browse, Result, StepRow, StoreError, message_groups, params, workflo
 use model::{Block, Breaker, GroupStatus, Name, PoolUse, Step, StepId, Timestamp, WorkflowId, WorkflowState};
 use rules::why::{Ahead, Context, Why, why};
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// What every answer shares; read once for many steps.
 pub struct Circumstances {
@@ -76,7 +77,29 @@ impl Browse {
     }
 }
 
+/// A dispatch group in which something was done so lately is at work.
+const AT_WORK: Duration = Duration::from_secs(5 * 60);
+
 impl Circumstances {
+    /// Whether something was done of late in a dispatch group.
+    pub(crate) fn is_at_work(&self, dispatch_group: &str) -> bool {
+        let group = self.groups.iter().find(|g| g.dispatch_group.as_str() == dispatch_group);
+        group.and_then(|g| g.last_tick_completed_at).is_some_and(|at| self.now.since(at) < AT_WORK)
+    }
+
+    /// Somebody takes such steps, and decides for them: whatever of them is pending and has no pool waits by design.
+    pub(crate) fn is_served(&self, dispatch_group: &str, queue: &str, action: &str) -> bool {
+        let group = self.groups.iter().find(|g| g.dispatch_group.as_str() == dispatch_group);
+        let has_owner =
+            group.is_some_and(|g| g.owner.is_some() && g.lease_ends_at.is_some_and(|at| at > self.now));
+        let has = |names: &[Name], name: &str| names.iter().any(|one| &**one == name);
+        let takes = |s: &SessionRow| {
+            s.lease_ends_at > self.now && has(&s.offer.queues, queue) && has(&s.offer.actions, action)
+        };
+        let is_taken = has(&self.published, action) || self.sessions.iter().any(takes);
+        has_owner && is_taken && self.is_at_work(dispatch_group)
+    }
+
     /// Why a step is not moving, when its rows are at hand.
     pub(crate) fn why(&self, step: &Step, kin: Kin) -> Vec<Why> {
         let Kin { block, owner, children, ahead, below } = kin;

@@ -66,8 +66,10 @@ pub enum Change {
     ChangeAlert(Box<AlertChange>),
     /// If nobody changed it since; version 0 is a rule that is not on record.
     PutStuckRule(Box<StoredRule>),
+    /// If it still is as it was seen.
     RemoveStuckRule {
         name: String,
+        version: u64,
     },
     /// A value that everybody shares.
     PutSetting {
@@ -104,7 +106,7 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::RemoveChannel { name } => channels::remove(sql, name),
         Change::ChangeAlert(change) => alerts::change(sql, change),
         Change::PutStuckRule(rule) => stuck::put_rule(sql, rule),
-        Change::RemoveStuckRule { name } => stuck::remove_rule(sql, name),
+        Change::RemoveStuckRule { name, version } => stuck::remove_rule(sql, name, *version),
         Change::PutSetting { name, value } => {
             sql.execute(statements::PUT_SETTING, params![*name, value.as_str()])
         }

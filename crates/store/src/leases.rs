@@ -65,8 +65,9 @@ pub fn check_groups(sql: &dyn Sql, all: &[DispatchGroup]) -> Result<()> {
         let live: i64 = sql.value(
             "select cast(coalesce(sum(n), 0) as bigint)
                   + (select count(*) from signals where dispatch_group = $1 and body like '{\"arrived\"%')
-               from (select dispatch_group, state, n from tallies union all select dispatch_group, state, n from tally_parts) as counted
-              where dispatch_group = $1
+               from (select dispatch_group, queue, state, n from tallies
+                     union all select dispatch_group, queue, state, n from tally_parts) as counted
+              where dispatch_group = $1 and queue <> ''
                 and state in ('pending', 'dispatched', 'running', 'polling', 'not_runnable')",
             params![name],
         )?;

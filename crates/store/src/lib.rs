@@ -19,6 +19,8 @@ mod look;
 mod many;
 pub mod message_groups;
 mod migration;
+#[cfg(test)]
+mod page_reads;
 mod pages;
 pub mod pauses;
 pub mod pools;
@@ -41,13 +43,13 @@ mod writes;
 
 pub use alerts::{AlertChange, AlertFigures, AlertFilter};
 pub use batch::{
-    AlertWrite, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, NodeRow, PauseWrite,
-    PayloadWrite, Post, RowKnown, SendsWrite, SessionRow, SignalRow, SignalTo, Slot, StepWrite, StuckAsk,
-    TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
+    AlertWrite, AskWrite, Attempt, AuditEntry, Batch, BlockWrite, ClaimLog, EventRow, GroupWrite, LookWrite,
+    NodeRow, PauseWrite, PayloadWrite, Post, RowKnown, SendsWrite, SessionRow, SignalRow, SignalTo, Slot,
+    StepWrite, StuckAsk, TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
-    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DefinitionKey, DefinitionLine, EventLine, Filter, PollFilter,
-    StepRow, Totals, WorkflowFilter,
+    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DecisionPlace, DefinitionKey, DefinitionLine, EventLine, Filter,
+    Listed, NoticePlace, PausePlace, PollFilter, StepRow, Totals, WorkflowFilter,
 };
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};

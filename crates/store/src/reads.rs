@@ -9,7 +9,7 @@ use crate::{
 };
 use model::{
     Block, BlockId, Detail, DispatchGroup, GroupStatus, Name, NodeId, SessionId, Step, StepId, StepKind,
-    Timestamp,
+    Timestamp, WorkflowState,
 };
 use std::collections::BTreeMap;
 
@@ -236,7 +236,7 @@ pub fn tallies(sql: &dyn Sql) -> Result<Vec<(TallyKey, i64)>> {
            from (select dispatch_group, queue, action, host, state, leaf, throttled, n from tallies
                  union all
                  select dispatch_group, queue, action, host, state, leaf, throttled, n from tally_parts) as counted
-          group by 1, 2, 3, 4, 5, 6, 7 having sum(n) <> 0
+          where queue <> '' group by 1, 2, 3, 4, 5, 6, 7 having sum(n) <> 0
          union all
          select dispatch_group, body, '', '', '', 0, 0, 0 from signals
           where answered_at is null and dispatch_group is not null and body like '{\"arrived\"%'";
@@ -261,6 +261,19 @@ pub fn tallies(sql: &dyn Sql) -> Result<Vec<(TallyKey, i64)>> {
         Ok(vec![(key, row.get(7)?)])
     })?;
     Ok(found.into_iter().flatten().collect())
+}
+
+/// How many workflows of each definition are open in each state; they are counted in no queue.
+pub fn workflow_tallies(sql: &dyn Sql, limit: usize) -> Result<Vec<(String, WorkflowState, i64)>> {
+    let text = "select action, state, cast(sum(n) as bigint)
+           from (select queue, action, state, n from tallies
+                 union all select queue, action, state, n from tally_parts) as counted
+          where queue = '' group by 1, 2 having sum(n) <> 0 order by 1, 2 limit $1";
+    sql.rows(text, params![limit], |row| {
+        let state = row.text(1)?;
+        let corrupt = || StoreError::Corrupt { table: "tallies", column: "state", value: state.into() };
+        Ok((row.get(0)?, state.parse().map_err(|_| corrupt())?, row.get(2)?))
+    })
 }
 
 fn uncounted(group: &DispatchGroup, body: &str) -> Result<Vec<(TallyKey, i64)>> {

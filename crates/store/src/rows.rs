@@ -5,7 +5,7 @@ use crate::{Result, SessionRow, StoreError};
 use model::{
     Backoff, Block, BlockId, Counts, DEFAULT_SEQUENCE, Detail, DispatchGroup, DispatchMode, InWorkflow, Look,
     Member, Name, NodeId, Place, Polls, RetrySource, SessionId, SessionOffer, Step, StepId, Sweep, Timestamp,
-    WorkflowId,
+    Trace, WorkflowId,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -119,6 +119,7 @@ pub fn step(row: &Row) -> Result<Step> {
         expires_at: time(row, 39)?,
         in_workflow: in_workflow(row)?,
         timeout: row.get::<Option<i64>>(44)?.map(|us| Duration::from_micros(us.unsigned_abs())),
+        trace: trace(row, 47, "steps")?,
     })
 }
 
@@ -152,8 +153,13 @@ fn polled(row: &Row) -> Result<Option<Arc<Polls>>> {
     Ok(Some(Arc::new(Polls { started_at, data })))
 }
 
+/// The trace that something was asked for in.
+pub fn trace(row: &Row, i: usize, table: &'static str) -> Result<Option<Arc<Trace>>> {
+    Ok(optional_word(row, i, table, "trace")?.map(Arc::new))
+}
+
 /// How many columns `step` reads.
-pub const STEP_WIDTH: usize = 47;
+pub const STEP_WIDTH: usize = 48;
 
 /// Reads `DETAIL_COLUMNS` that stand behind `STEP_COLUMNS`.
 pub fn detail(row: &Row) -> Result<Detail> {

@@ -35,6 +35,8 @@ pub const INSERT_LOG: &str = include_str!("../sql/portable/insert_log.sql");
 pub const FORGET_LOGS: &str = include_str!("../sql/portable/forget_logs.sql");
 pub const INSERT_EVENT: &str = include_str!("../sql/portable/insert_event.sql");
 pub const INSERT_TICK: &str = include_str!("../sql/portable/insert_tick.sql");
+pub const INSERT_MINUTE: &str = include_str!("../sql/portable/insert_minute.sql");
+pub const FORGET_MINUTES: &str = include_str!("../sql/portable/forget_minutes.sql");
 pub const INSERT_AUDIT: &str = include_str!("../sql/portable/insert_audit.sql");
 pub const INSERT_KEY: &str = include_str!("../sql/portable/insert_key.sql");
 pub const REVOKE_KEY: &str = include_str!("../sql/portable/revoke_key.sql");
@@ -47,7 +49,11 @@ pub const MARK_ALERT: &str = include_str!("../sql/portable/mark_alert.sql");
 pub const INSERT_ALERT_EVENT: &str = include_str!("../sql/portable/insert_alert_event.sql");
 pub const FORGET_ALERTS: &str = include_str!("../sql/portable/forget_alerts.sql");
 pub const FORGET_ALERT_EVENTS: &str = include_str!("../sql/portable/forget_alert_events.sql");
-pub const PUT_STUCK_ASK: &str = include_str!("../sql/portable/put_stuck_ask.sql");
+pub const INSERT_STUCK_ASK: &str = include_str!("../sql/portable/insert_stuck_ask.sql");
+pub const WRITE_STUCK_ASK: &str = include_str!("../sql/portable/write_stuck_ask.sql");
+pub const HEAR_STUCK_ASK: &str = include_str!("../sql/portable/hear_stuck_ask.sql");
+pub const BEGIN_LOOK: &str = include_str!("../sql/portable/begin_look.sql");
+pub const END_LOOK: &str = include_str!("../sql/portable/end_look.sql");
 pub const INSERT_SIGNAL: &str = include_str!("../sql/portable/insert_signal.sql");
 pub const ANSWER_SIGNAL: &str = include_str!("../sql/portable/answer_signal.sql");
 pub const DELETE_SIGNAL: &str = include_str!("../sql/portable/delete_signal.sql");
@@ -84,6 +90,8 @@ pub const UNSETTLED_CHILDREN: &str = include_str!("../sql/portable/unsettled_chi
 pub const AT_INDEX: &str = include_str!("../sql/portable/at_index.sql");
 pub const OLDEST_READY: &str = include_str!("../sql/portable/oldest_ready.sql");
 pub const OLDEST_PENDING: &str = include_str!("../sql/portable/oldest_pending.sql");
+pub const OLDEST_POOLED: &str = include_str!("../sql/portable/oldest_pooled.sql");
+pub const OLDEST_DUE: &str = include_str!("../sql/portable/oldest_due.sql");
 pub const PUT_NOTICE: &str = include_str!("../sql/portable/put_notice.sql");
 pub const INSERT_CHANNEL_SENDS: &str = include_str!("../sql/portable/insert_channel_sends.sql");
 pub const WRITE_CHANNEL_SENDS: &str = include_str!("../sql/portable/write_channel_sends.sql");
@@ -106,8 +114,10 @@ pub const FLOW_STEPS: &str = include_str!("../sql/portable/flow_steps.sql");
 pub const FLOW_EVENTS: &str = include_str!("../sql/portable/flow_events.sql");
 pub const HALF_DONE_FLOWS: &str = include_str!("../sql/portable/half_done_flows.sql");
 pub const HALF_DONE_WORKFLOWS: &str = include_str!("../sql/portable/half_done_workflows.sql");
+pub const HALF_DONE_REACH: &str = include_str!("../sql/portable/half_done_reach.sql");
 pub const UNRESOLVED_WORKFLOWS: &str = include_str!("../sql/portable/unresolved_workflows.sql");
 pub const OPEN_TREES: &str = include_str!("../sql/portable/open_trees.sql");
+pub const OPEN_REACH: &str = include_str!("../sql/portable/open_reach.sql");
 pub const FORGET_FLOW_EVENTS: &str = include_str!("../sql/portable/forget_flow_events.sql");
 
 /// What a rule needs of a step, in the order `rows::step` reads it.
@@ -115,7 +125,8 @@ pub const STEP_COLUMNS: &str = "id, dispatch_group, queue, action, priority, kin
     state, reason, parked, throttled, wake_at, attempt, failed_attempts, lost_attempts, polls, max_attempts, retry_delay, \
     retry_factor, retry_max_delay, session_id, host, tick_id, version, created_at, dispatched_at, started_at, completed_at, \
     arguments, look, case when look is not null then response end as looked_at, pool, message_group, mode, \
-    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout, poll_started_at, poll_data";
+    sequence, place, joined, expires_at, workflow_id, def, run, item, timeout, poll_started_at, poll_data, \
+    trace";
 
 /// What only people read, behind the step's columns.
 pub const DETAIL_COLUMNS: &str = "step_key, label, relatable_type, relatable_id, response, error_message, error_stack_trace, \
@@ -131,13 +142,14 @@ pub const LIVE_FLOW: &str = "(state = 'pending' or state = 'running' or state = 
 
 /// In the order `flows::read` reads them.
 pub const FLOW_COLUMNS: &str = "id, type, key, entity_type, entity_id, run, user_id, state, previous_state, message, error, \
-    is_open, retry_action, cancel_action, started_at, started_by, updated_at, progressed_at, timeout_at, finished_at, version";
+    is_open, retry_action, cancel_action, started_at, started_by, updated_at, progressed_at, timeout_at, finished_at, version, \
+    given_up_at";
 
 /// In the order `workflows::read` reads them.
 pub const WORKFLOW_COLUMNS: &str = "id, definition_key, definition_version, definition_hash, dispatch_group, state, message, \
     parent_step_id, depth, input, output, labels, created_at, started_at, completed_at, wake_at, version, \
     concurrency_key, expected_at, auto_retries, auto_retry_at, restarted_at, resolved_at, cancel_requested_at, \
-    compensation_started_at, compensated_at, compensations, has_skips, undo, paused_by";
+    compensation_started_at, compensated_at, compensations, has_skips, undo, paused_by, trace";
 
 /// In the order `pauses::read` reads them.
 pub const PAUSE_COLUMNS: &str = "workflow_id, def, run, step_id, step_key, trigger_key, token_hash, registered_at, timeout_at, \

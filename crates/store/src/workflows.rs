@@ -92,6 +92,7 @@ pub fn read(row: &Row) -> Result<Workflow> {
         concurrency_key: rows::optional_shared(row, 17)?,
         expected_at: rows::time(row, 18)?,
         paused_by: paused_by(row.get(29)?)?,
+        trace: rows::trace(row, 30, "workflows")?,
         aftermath: aftermath(row)?,
     })
 }

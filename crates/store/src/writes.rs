@@ -18,7 +18,7 @@ use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, StepWrite, rows};
 use model::limits;
-use model::{Backoff, Block, Breaker, Counts, Step, StepId, Timestamp};
+use model::{Backoff, Block, Breaker, Counts, Minute, Step, StepId, Timestamp};
 use rules::board::HoldChange;
 use std::time::Duration;
 
@@ -61,13 +61,15 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put_posts(batch);
     plan.put(sql::DELETE_CLAIM, false, batch.claims_done.iter().map(|id| vec![Param::from(*id)]).collect());
     let tallies = batch.tallies.iter().filter(|(_, delta)| *delta != 0);
-    plan.put(sql::ADD_TALLY, true, tallies.map(|(key, delta)| tally(key, *delta)).collect());
+    let tallies = tallies.map(|(key, delta)| tally(key, *delta)).chain(workflows::tallies(batch));
+    plan.put(sql::ADD_TALLY, true, tallies.collect());
     plan.put_attempts(batch);
     plan.put_polls(batch);
     plan.put_notices(batch);
     plan.put_logs(batch);
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
+    plan.put(sql::INSERT_MINUTE, true, batch.minutes.iter().map(minute).collect());
     plan.put(sql::INSERT_AUDIT, true, batch.audit.iter().map(|a| audit(a, batch.now)).collect());
     plan.put_alerts(batch);
     plan.put_signals(batch);
@@ -88,6 +90,7 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
         plan.put(sql::FORGET_ALERTS, false, vec![values![batch.now - limits::ALERTS_KEPT]]);
         plan.put(sql::FORGET_ALERT_EVENTS, false, vec![values![batch.now - limits::ALERTS_KEPT]]);
         plan.put(sql::FORGET_SIGNALS, false, vec![values![batch.now - HOUR]]);
+        plan.put(sql::FORGET_MINUTES, false, vec![values![batch.now - limits::MINUTES_KEPT]]);
         plan.put(sql::FORGET_NOTICES, false, vec![values![batch.now - limits::NOTICE_KEEP]]);
     }
     for (name, value) in settings(batch) {
@@ -282,6 +285,7 @@ fn new_step(write: &StepWrite) -> Values<'_> {
         d.error_message.as_deref(),
         s.timeout.map(|timeout| timeout.as_micros() as i64),
         d.retry_source.map(|source| source.word()),
+        s.trace.as_ref().map(ToString::to_string),
     ]
 }
 
@@ -530,6 +534,12 @@ fn tick(t: &Tick) -> Values<'_> {
         t.left_over,
         serde_json::to_string(&t.phases).unwrap_or_default(),
     ]
+}
+
+/// For `insert_minute.sql`.
+fn minute(m: &Minute) -> Values<'_> {
+    let told = |spread: &model::Spread| serde_json::to_string(spread).unwrap_or_default();
+    values![m.at, m.created, m.started, m.completed, m.failed, m.ended, told(&m.waits), told(&m.runs)]
 }
 
 /// For `insert_audit.sql`.

@@ -263,9 +263,9 @@ planted! {
     i33_a_lease_renewed_by_a_dead_node: "I33", "update nodes set ended_at = 1";
     i33_a_lease_of_an_unknown_node: "I33", "delete from nodes";
     i33_ticks_overlap: "I33", "update ticks set completed_at = completed_at + 1000000 where id = 1";
-    i36_an_alert_on_an_ended_step: "I36",
+    i36_an_alert_of_a_node_on_a_step_that_is_gone: "I36",
         "insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at)
-         values ('step', lower(hex({done})), 'odd', 'medium', '', 1, 1)";
+         values ('step', '00000000-0000-7000-8000-000000000002', 'odd', 'medium', '', 1, 1)";
     i36_an_alert_of_a_rule_on_a_step_that_is_gone: "I36",
         "insert into alerts (entity, entity_id, reason, severity, message, opened_at, updated_at, rule)
          values ('step', '00000000-0000-7000-8000-000000000001', 'odd', 'medium', '', 1, 1, 'step-waiting')";
@@ -350,6 +350,8 @@ planted! {
     s1_an_index_that_no_step_has: "S1", "update blocks set current_index = 9 where id = {block of order}";
     s2_a_tally_is_wrong: "S2", "update tallies set n = n + 1 where state = 'completed'";
     s2_a_tally_is_missing: "S2", "delete from tallies where state = 'running'";
+    s2_a_workflow_that_is_not_counted: "S2", "delete from tallies where queue = '' and state = 'paused'";
+    s2_a_workflow_that_is_counted_and_over: "S2", "update tallies set n = n + 1 where queue = '' and state = 'running'";
     s3_a_claim_of_no_step: "S3",
         "insert into claims select 99, session_id, 1, 1, 0, '[\"00000000000000000000000000ffffff:1\"]', 'alpha' from claims";
     s3_a_claim_that_cannot_be_read: "S3", "update claims set pairs = '[7]'";
@@ -362,6 +364,8 @@ planted! {
         "update flows set finished_at = updated_at where type = 'half'";
     f1_failed_and_nothing_says_how: "F1",
         "update flows set error = null where type = 'broken'";
+    f1_given_up_and_not_failed: "F1",
+        "update flows set given_up_at = updated_at where type = 'half'";
     f1_two_runs_that_are_not_over: "F1",
         "drop index flows_live; update flows set state = 'pending', finished_at = null where type = 'twice'; update flow_events set state = 'pending' where state = 'superseded'";
     f1_goes_on_though_a_step_failed: "F1",

@@ -44,9 +44,14 @@ pub struct Doubt {
     life: Arc<Mutex<Life>>,
     came: Arc<AtomicBool>,
     reads: Arc<AtomicUsize>,
+    falls: Arc<AtomicBool>,
 }
 
 impl Doubt {
+    /// Whoever stores something next falls over, as by a fault of ours.
+    pub fn fall(&self) {
+        self.falls.store(true, Ordering::SeqCst);
+    }
     pub fn about(&self, saying: &str) {
         *self.saying.lock().expect("nobody panics with it") = Some(saying.to_owned());
     }
@@ -120,6 +125,7 @@ impl Snapshot for DoubtfulStore {
 
 impl Store for DoubtfulStore {
     fn commit(&mut self, batch: Batch, done: Done) {
+        assert!(!self.doubt.falls.load(Ordering::SeqCst), "a fault of ours");
         let fate = self.doubt.falls_on(&batch);
         if fate == Fate::Heard {
             return self.store.commit(batch, done);

@@ -9,7 +9,7 @@ mod receiver;
 mod stage;
 
 pub use desk::{from_step, undo_all, undo_then_from};
-pub use doubtful::{Doubt, Stored};
+pub use doubtful::{Doubt, DoubtfulStore, Stored};
 pub use dump::{everything, holds, keys};
 pub use flow::stored;
 pub use nodes::Nodes;

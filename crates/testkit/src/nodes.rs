@@ -135,7 +135,8 @@ impl Nodes {
     }
 
     pub async fn operate(&self, n: usize, step: StepId, verb: Option<Verb>) -> Result<State, String> {
-        let operation = Operation { step, by: "test".into(), why: "test".into(), verb, dry_run: false };
+        let operation =
+            Operation { step, by: "test".into(), why: "test".into(), verb, dry_run: false, expected: None };
         self.engine(n).operate(operation).await.map(|done| done.to).map_err(|e| e.to_string())
     }
 

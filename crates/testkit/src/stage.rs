@@ -260,7 +260,8 @@ impl Stage {
     }
 
     pub async fn operate(&self, step: StepId, verb: Option<rules::operator::Verb>) -> Result<State, String> {
-        let operation = Operation { step, by: "test".into(), why: "test".into(), verb, dry_run: false };
+        let operation =
+            Operation { step, by: "test".into(), why: "test".into(), verb, dry_run: false, expected: None };
         self.engine.operate(operation).await.map(|done| done.to).map_err(|e| e.to_string())
     }
 

@@ -1,7 +1,7 @@
 //! The step dispatcher end to end: real store, real turn, simulated time.
 
 use engine::{Config, ReportAnswer};
-use model::{Breaker, DispatchGroup, Outcome, State, limits};
+use model::{Breaker, DispatchGroup, Minute, Outcome, State, Timestamp, limits};
 use rules::operator::Verb;
 use rules::settle::Mode;
 use serde_json::json;
@@ -369,4 +369,28 @@ async fn max_per_tick_caps_a_group_and_says_so() {
         ticks.iter().fold((0, 0), |(c, l), t| (c + t.capped, l + t.left_over));
     assert_eq!((capped, left_over), (1, 1));
     assert!(ticks.iter().any(|t| t.phases.iter().any(|(p, rows, _)| p == "dispatch" && *rows == 3)));
+}
+
+#[tokio::test]
+async fn what_a_node_did_is_on_record_once_its_minute_is_over() {
+    let mut stage = Stage::new().await;
+    stage.create(json!([{"action": "ok"}, {"action": "ok"}, {"action": "fail"}])).await;
+    stage.settle().await;
+    let minutes = |stage: &Stage| stage.browse().minutes(Timestamp(0)).unwrap();
+    assert_eq!(minutes(&stage), [], "it is not over");
+    stage.advance(Duration::from_secs(60)).await;
+    stage.decide(Mode::FixedPoint).await;
+    let mut all = Minute::default();
+    minutes(&stage).iter().for_each(|minute| all.merge(minute));
+    assert_eq!((all.created, all.started, all.completed, all.failed, all.ended), (3, 3, 2, 1, 0));
+    assert_eq!((all.waits.count(), all.runs.count()), (3, 3));
+    let before = minutes(&stage).len();
+    stage.advance(Duration::from_secs(60)).await;
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(minutes(&stage).len(), before, "a minute in which nothing happened has no row");
+    // The sweep that comes every hour forgets them.
+    stage.leap(limits::MINUTES_KEPT + Duration::from_secs(2 * 3_600)).await;
+    stage.decide(Mode::FixedPoint).await;
+    assert_eq!(minutes(&stage), []);
+    stage.check();
 }

@@ -7,6 +7,8 @@ mod arrive;
 mod limits;
 #[path = "notices/sources.rs"]
 mod sources;
+#[path = "notices/users.rs"]
+mod users;
 
 use engine::{ChannelOrder, Config, StuckConfig};
 use model::{Audience, Channel, ChannelKind, Notice, Severity, Timestamp};

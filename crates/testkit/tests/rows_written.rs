@@ -114,7 +114,7 @@ async fn five_steps_cost_six_inserts_six_updates_and_two_events() {
     count(&stage).await;
     start_all(&stage).await;
     for _ in 0..100 {
-        if stage.browse().workflow_counts().unwrap().is_empty() {
+        if stage.browse().workflow_counts(9).unwrap().is_empty() {
             break;
         }
         stage.tick(Mode::FixedPoint).await;

@@ -4,16 +4,21 @@
 mod alerts;
 #[path = "stuck/defaults.rs"]
 mod defaults;
+#[path = "stuck/own.rs"]
+mod own;
 #[path = "stuck/remedies.rs"]
 mod remedies;
 #[path = "stuck/reported.rs"]
 mod reported;
+#[path = "stuck/searches.rs"]
+mod searches;
 
 use engine::{Config, DetectOrder, Detection, Remedies, Scope, StuckConfig, dry_detect};
 use model::{Alert, StuckPolicy, StuckRule, Timestamp};
 use std::time::Duration;
 use stepfast_testkit::Stage;
-use store::AlertFilter;
+use store::postgres::tokio_postgres;
+use store::{AlertFilter, Database};
 
 pub const HOUR: Duration = Duration::from_secs(3_600);
 pub const MINUTE: Duration = Duration::from_secs(60);
@@ -21,7 +26,7 @@ pub const MINUTE: Duration = Duration::from_secs(60);
 /// A stage on which remedies are as careful as this.
 pub async fn stage_with(policy: StuckPolicy) -> Stage {
     let secrets = stepfast_testkit::keys("k1");
-    let stuck = StuckConfig { every: None, policy, rules: Vec::new() };
+    let stuck = StuckConfig { policy, ..StuckConfig::default() };
     Stage::with(Config {
         by_hand: true,
         full_history: true,
@@ -74,6 +79,27 @@ pub fn all(stage: &Stage) -> Vec<Alert> {
     let found =
         stage.browse().alerts(&AlertFilter { limit: 1_000, ..AlertFilter::default() }).expect("a read");
     found.into_iter().filter(|alert| alert.rule.is_some()).collect()
+}
+
+/// Write into the database what nothing in the engine would.
+pub async fn plant(stage: &Stage, text: &str) {
+    match stage.database() {
+        Database::Sqlite(path) => {
+            let file = rusqlite::Connection::open(path).expect("the file opens");
+            file.execute_batch(text).expect("it can be written");
+        }
+        Database::Postgres(url) => {
+            let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+            let (client, connection) = connected.expect("the server lets us in");
+            let connection = tokio::spawn(connection);
+            client
+                .batch_execute(&format!("set search_path to stepfast; {text}"))
+                .await
+                .expect("it can be written");
+            drop(client);
+            connection.await.expect("it ends").expect("in good order");
+        }
+    }
 }
 
 /// What happened to an alert: `opened, admin_notified, remedy`.

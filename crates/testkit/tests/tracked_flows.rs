@@ -148,7 +148,7 @@ async fn a_second_start_resumes_or_makes_a_run_as_asked() {
     let other = start(&stage.engine, payment("2", &["a"])).await.flow;
     assert_eq!(other.run, 1, "another payment is another flow");
     let live = FlowFilter { kind: Some("payment".into()), live: true, limit: 10, ..FlowFilter::default() };
-    let live = stage.browse().flows(&live).expect("a read");
+    let (live, _) = stage.browse().flows(&live).expect("a read");
     assert_eq!(live.iter().map(|flow| flow.id).collect::<Vec<_>>(), [other.id, third.id]);
     stage.check();
 }
@@ -229,6 +229,73 @@ async fn what_is_asked_for_is_enqueued_once_and_told() {
     stage.check();
 }
 
+/// Asked twice, a flow was retried twice: that it was asked made it look another.
+#[tokio::test]
+async fn what_is_asked_twice_is_done_once_until_it_came_to_nothing() {
+    let mut stage = Stage::new().await;
+    let action = |name: &str| Some(FlowAction { action: name.into(), queue: None, arguments: None });
+    let asked = StartFlow { retry: action("hold"), cancel: action("ok"), ..payment("1", &["a", "b"]) };
+    let flow = start(&stage.engine, asked).await.flow.id;
+    stage.engine.flows().fail(because(flow, "no"), "a").await.expect("it failed");
+    let ask = async |stage: &Stage, wish| stage.engine.ask_flow(of(flow), wish).await.expect("it is asked");
+    let (one, two) = tokio::join!(ask(&stage, FlowWish::Retry), ask(&stage, FlowWish::Retry));
+    assert!(one.step.is_some() && one.step == two.step, "of two at once: {one:?} {two:?}");
+    let cancel = ask(&stage, FlowWish::Cancel).await;
+    let again = ask(&stage, FlowWish::Retry).await;
+    assert_eq!((again.step, again.now.changed), (one.step, false));
+    stage.settle().await;
+    assert_eq!(ask(&stage, FlowWish::Cancel).await.step, cancel.step, "it is done, and not done again");
+    let history = |stage: &Stage| {
+        let shown = stage.browse().flow(flow).expect("a read").expect("it is there");
+        let line =
+            |line: &model::FlowMoment| format!("{} {}", line.event, line.step.clone().unwrap_or_default());
+        shown.history.iter().map(line).collect::<Vec<String>>()
+    };
+    let of_step = |event: &str, id: Option<model::StepId>| format!("{event} {}", id.expect("a step"));
+    assert_eq!(
+        history(&stage)[2..],
+        [of_step("retry_asked", one.step), of_step("cancel_asked", cancel.step)],
+        "its history says which step does it"
+    );
+    let held = stage.step(one.step.expect("a step")).step;
+    let outcome = stepfast_testkit::outcome_of("fail").expect("an answer");
+    stage.report(stage.session.id, held.id, held.attempt, outcome).await;
+    stage.settle().await;
+    let another = ask(&stage, FlowWish::Retry).await;
+    assert_ne!(another.step, one.step, "what came to nothing is tried again");
+    assert_eq!(ask(&stage, FlowWish::Retry).await.step, another.step);
+    stage.engine.flows().complete(of(flow), "b").await.expect("it is done");
+    let later = ask(&stage, FlowWish::Retry).await;
+    assert_ne!(later.step, another.step, "something was said meanwhile, so it is another wish");
+    stage.crash().await;
+    assert_eq!(ask(&stage, FlowWish::Retry).await.step, later.step);
+    stage.settle().await;
+}
+
+/// A late report completed a flow that somebody had finished as failed.
+#[tokio::test]
+async fn a_flow_that_was_given_up_stays_failed_whatever_is_reported_late() {
+    let mut stage = Stage::new().await;
+    let flow = start(&stage.engine, payment("1", &["a", "b"])).await.flow.id;
+    let flows = stage.engine.flows().clone();
+    flows.complete(of(flow), "a").await.expect("it is done");
+    flows.finish(because(flow, "the bank is closed"), FlowState::Failed).await.expect("it is given up");
+    let late = flows.complete(of(flow), "b").await.expect("that it was done is kept");
+    assert_eq!(told(&late), "failed: a completed, b completed");
+    assert_eq!((late.changed, late.flow.error.as_deref()), (true, Some("the bank is closed")));
+    stage.crash().await;
+    let flows = stage.engine.flows();
+    let on = flows.update(of(flow), Some(FlowState::Running)).await.expect("somebody goes on with it");
+    assert_eq!((on.flow.state, on.flow.given_up_at), (FlowState::Completed, None), "all of it is done");
+    let other = start(&stage.engine, payment("2", &["a", "b"])).await.flow.id;
+    flows.finish(of(other), FlowState::Failed).await.expect("it is given up");
+    flows.complete(of(other), "a").await.expect("late");
+    flows.update(of(other), Some(FlowState::Running)).await.expect("somebody goes on with it");
+    let now = flows.complete(of(other), "b").await.expect("it is done");
+    assert_eq!(told(&now), "completed: a completed, b completed", "and from then on it is as ever");
+    stage.check();
+}
+
 #[tokio::test]
 async fn a_long_history_is_cut_and_old_flows_are_forgotten_unless_they_are_not_over() {
     let stage = Stage::new().await;
@@ -250,7 +317,7 @@ async fn a_long_history_is_cut_and_old_flows_are_forgotten_unless_they_are_not_o
     assert_eq!(would.expect("a count").flows, 1);
     let gone = stage.engine.with_store(move |store| store.retain(purge, false)).await.expect("a store");
     assert_eq!(gone.expect("a page").flows, 1);
-    let left = stage.browse().flows(&FlowFilter { limit: 10, ..FlowFilter::default() }).expect("a read");
+    let (left, _) = stage.browse().flows(&FlowFilter { limit: 10, ..FlowFilter::default() }).expect("a read");
     assert_eq!(left.iter().map(|flow| flow.id).collect::<Vec<_>>(), [failed, long]);
     stage.check();
 }

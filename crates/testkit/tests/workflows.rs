@@ -14,6 +14,8 @@ mod first_turn;
 mod holds;
 #[path = "workflows/items_again.rs"]
 mod items_again;
+#[path = "workflows/items_ending.rs"]
+mod items_ending;
 #[path = "workflows/keys.rs"]
 mod keys;
 #[path = "workflows/linear.rs"]

@@ -1,10 +1,11 @@
 //! Alerts, what people do to them, the figures about them, and the audit of what people did.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlertView {
     pub id: u64,
     /// `step`, `workflow`, `message_group`, …, or what an action of yours reports.
@@ -47,17 +48,20 @@ pub struct AlertView {
     pub reviewed_at: Option<String>,
     pub reviewed_by: Option<String>,
     pub resolution_notes: Option<String>,
+    /// How often it was written; `If-Match` takes it.
+    #[serde(default)]
+    pub revision: u64,
 }
 
-/// The newest first; `next` is the `before` of the next page.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The newest first; `next` is the `after` of the next page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlertPage {
     pub alerts: Vec<AlertView>,
     pub next: Option<u64>,
 }
 
 /// Something that happened to an alert.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlertMomentView {
     pub at: String,
     pub moment: String,
@@ -66,7 +70,7 @@ pub struct AlertMomentView {
 }
 
 /// An alert, and what happened to the alerts of this thing, oldest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlertShow {
     #[serde(flatten)]
     pub alert: AlertView,
@@ -74,7 +78,7 @@ pub struct AlertShow {
 }
 
 /// What somebody does to an alert.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlertReviewBody {
     /// The note, what was done, or why it is reopened.
@@ -88,7 +92,7 @@ pub struct AlertReviewBody {
 }
 
 /// What is open, and what came of what was closed in the last days.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlertFiguresView {
     pub open: usize,
     pub in_review: usize,
@@ -103,7 +107,7 @@ pub struct AlertFiguresView {
 }
 
 /// One thing that a person did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditView {
     pub at: String,
     pub who: String,
@@ -115,7 +119,10 @@ pub struct AuditView {
 }
 
 /// The audit, newest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditPage {
     pub audit: Vec<AuditView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }

@@ -1,9 +1,10 @@
 //! The circuit breaker, and whether it is safe to restart.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Switch dispatch off or on, everywhere or for one dispatch group.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BreakerBody {
     /// `false` dispatches again.
@@ -22,7 +23,7 @@ pub struct BreakerBody {
 }
 
 /// One breaker as it is now; an expired one is on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakerView {
     /// None is the breaker for everything.
     pub dispatch_group: Option<String>,
@@ -35,7 +36,7 @@ pub struct BreakerView {
 }
 
 /// The breaker for everything, and each dispatch group's own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BreakersView {
     pub can_dispatch_steps: bool,
     pub everywhere: BreakerView,
@@ -43,7 +44,7 @@ pub struct BreakersView {
 }
 
 /// Whether a restart now leaves nothing behind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DrainView {
     /// The breaker is off and nothing is in flight.
     pub safe: bool,

@@ -1,11 +1,12 @@
 //! Channels: where notices go, which of them, and what became of them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A channel to make, or what one that exists is to be. What is left out is as it is by default.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelBody {
     pub name: String,
@@ -50,7 +51,7 @@ impl fmt::Debug for ChannelBody {
 }
 
 /// A channel as it is on record, and what it was sent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelView {
     pub name: String,
     pub kind: String,
@@ -76,7 +77,7 @@ pub struct ChannelView {
 }
 
 /// A channel and, where one was made just now, its secret. That is shown here and never again.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelMadeView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
@@ -91,13 +92,16 @@ impl fmt::Debug for ChannelMadeView {
 }
 
 /// Every channel, by name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelPage {
     pub channels: Vec<ChannelView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// Try a channel.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelTestBody {
     /// How grave the test is; as grave as the channel asks for when left out.
@@ -108,10 +112,10 @@ pub struct ChannelTestBody {
 }
 
 /// What became of a notice to a channel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TellingView {
     pub channel: String,
-    /// `sent`, `gathered`, `quiet` or `refused`.
+    /// `sent`, `delayed`, `gathered`, `quiet` or `refused`.
     pub became: String,
     /// The step that delivers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +125,7 @@ pub struct TellingView {
 }
 
 /// Something that a channel was told.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoticeView {
     pub channel: String,
     pub key: String,
@@ -136,7 +140,10 @@ pub struct NoticeView {
 }
 
 /// Newest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoticePage {
     pub notices: Vec<NoticeView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }

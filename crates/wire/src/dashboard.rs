@@ -1,11 +1,12 @@
 //! What `/step-dispatcher/api` answers: every figure of the page, from tallies.
 
 use crate::BreakerView;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Steps per state. `child_…` counts leaf steps alone, those that really occupy a worker: `running` without
 /// `child_running` are parents that wait.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     pub pending: i64,
     pub child_pending: i64,
@@ -36,7 +37,7 @@ pub struct Figures {
 }
 
 /// One action with steps in flight.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActionFigures {
     pub action: String,
     pub running: i64,
@@ -46,7 +47,7 @@ pub struct ActionFigures {
 }
 
 /// One host that works or worked, by the name its workers give.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFigures {
     pub hostname: String,
     /// A worker session of this host has a live lease.
@@ -59,7 +60,7 @@ pub struct HostFigures {
 }
 
 /// One dispatch group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupFigures {
     pub dispatch_group: String,
     /// Its own breaker and the one for everything are on.
@@ -72,7 +73,7 @@ pub struct GroupFigures {
 }
 
 /// What the page says in sentences.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DashboardWords {
     /// Whether a restart is safe, and if not why.
     pub restart: String,
@@ -85,7 +86,7 @@ pub struct DashboardWords {
 }
 
 /// Everything the page shows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DashboardView {
     pub version: String,
     pub host: String,
@@ -110,13 +111,13 @@ pub struct DashboardView {
 }
 
 /// The page's switch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToggleBody {
     pub enabled: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToggledView {
     pub can_dispatch_steps: bool,
 }

@@ -1,11 +1,12 @@
 //! Executions: something done once under a key, however often it is asked for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Ask to begin. The same key with another `input` is refused.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginBody {
     /// The kind of work, for example `payments.credit`.
@@ -29,7 +30,7 @@ pub struct BeginBody {
 }
 
 /// Do it now, or take the answer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BegunView {
     /// `begun`: do it, then complete or fail it as this owner. `replay`: it is done, and this was its answer.
     pub verdict: String,
@@ -44,7 +45,7 @@ pub struct BegunView {
 }
 
 /// Record the answer of what this owner began.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteBody {
     pub namespace: String,
@@ -56,7 +57,7 @@ pub struct CompleteBody {
 }
 
 /// Record that it failed; one of its attempts is used up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailBody {
     pub namespace: String,
@@ -66,7 +67,7 @@ pub struct FailBody {
 }
 
 /// Keep the right to do it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RenewBody {
     pub namespace: String,
@@ -76,13 +77,13 @@ pub struct RenewBody {
     pub lease_seconds: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RenewedView {
     pub lease_ends_at: String,
 }
 
 /// Forget one page: what has been kept long enough, or with `older_than_days` all that was begun before.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,13 +91,13 @@ pub struct ForgetBody {
 }
 
 /// What was forgotten; the same request goes on while there is `more`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForgottenView {
     pub executions: u64,
     pub more: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionView {
     pub namespace: String,
     pub key: String,
@@ -115,7 +116,7 @@ pub struct ExecutionView {
 }
 
 /// Executions, newest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionPage {
     pub executions: Vec<ExecutionView>,
     /// Give it as `after` to read on.
@@ -124,7 +125,7 @@ pub struct ExecutionPage {
 }
 
 /// One execution with its answer and everything that happened to it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionShow {
     pub execution: ExecutionView,
     /// SHA-256 of its input.
@@ -134,7 +135,7 @@ pub struct ExecutionShow {
     pub history: Vec<MomentView>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MomentView {
     pub at: String,
     pub attempt: u32,

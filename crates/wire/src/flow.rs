@@ -1,10 +1,11 @@
 //! Tracked flows: work that runs elsewhere, and how far it is.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Start a run of a flow, or go on with the one that is not over.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowBody {
     /// The kind of flow, for example `payment_processing`.
@@ -44,7 +45,7 @@ pub struct FlowBody {
 }
 
 /// A step, by its name alone or with whether the flow is whole without it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields, expecting = "a step is a name, or {\"name\": …, \"optional\": true}")]
 pub enum FlowStepBody {
     Name(String),
@@ -55,7 +56,7 @@ pub enum FlowStepBody {
     },
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowActionBody {
     pub action: String,
@@ -66,7 +67,7 @@ pub struct FlowActionBody {
 }
 
 /// What is said about a step of a flow, or about the flow itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowSayBody {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +77,7 @@ pub struct FlowSayBody {
 }
 
 /// Where a flow is: `pending` or `running` for `/state`; `completed`, `failed` or `cancelled` for `/finish`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowStateBody {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +88,7 @@ pub struct FlowStateBody {
     pub by: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowView {
     pub id: String,
     #[serde(rename = "type")]
@@ -126,7 +127,7 @@ pub struct FlowView {
 }
 
 /// Flows, newest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowPage {
     pub flows: Vec<FlowView>,
     /// Give it as `after` to read on.
@@ -134,7 +135,7 @@ pub struct FlowPage {
     pub next: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowStepView {
     pub name: String,
     pub state: String,
@@ -145,7 +146,7 @@ pub struct FlowStepView {
     pub message: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowMomentView {
     pub number: u64,
     pub at: String,
@@ -160,7 +161,7 @@ pub struct FlowMomentView {
 }
 
 /// A flow as it is after something was said about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowNowView {
     pub flow: FlowView,
     pub steps: Vec<FlowStepView>,
@@ -175,7 +176,7 @@ pub struct FlowNowView {
 }
 
 /// One flow with its steps and everything that was said about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowShow {
     pub flow: FlowView,
     pub steps: Vec<FlowStepView>,

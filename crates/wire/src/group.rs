@@ -1,9 +1,10 @@
 //! Dispatch groups: who decides for each, and how much there is in it.
 
 use crate::{BreakerView, Figures};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupView {
     pub dispatch_group: String,
     /// The node that decides for it.
@@ -19,7 +20,10 @@ pub struct GroupView {
     pub steps: Figures,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupPage {
     pub groups: Vec<GroupView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }

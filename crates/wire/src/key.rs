@@ -1,10 +1,11 @@
 //! API keys: what is asked for, what is on record, and the one answer that holds a key itself.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A key to make.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeyBody {
     /// Whose key it is.
@@ -23,7 +24,7 @@ pub struct KeyBody {
 }
 
 /// A key as it is on record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyView {
     pub id: String,
     pub name: String,
@@ -40,7 +41,7 @@ pub struct KeyView {
 }
 
 /// A new key. It is shown here and never again.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyMadeView {
     pub key: String,
     #[serde(flatten)]
@@ -54,9 +55,12 @@ impl fmt::Debug for KeyMadeView {
 }
 
 /// Every key, newest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyPage {
     pub keys: Vec<KeyView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// Calls with a wrong key that this node has refused since it started.
     pub refused: u64,
 }

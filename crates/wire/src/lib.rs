@@ -13,7 +13,9 @@
 
 mod alert;
 mod breaker;
+mod bulk;
 mod channel;
+mod check;
 mod dashboard;
 mod definition;
 mod dispatch;
@@ -22,6 +24,7 @@ mod flow;
 mod group;
 mod key;
 mod message_group;
+mod new_step;
 mod node;
 mod operate;
 mod pause;
@@ -41,15 +44,20 @@ pub use alert::{
     AlertFiguresView, AlertMomentView, AlertPage, AlertReviewBody, AlertShow, AlertView, AuditPage, AuditView,
 };
 pub use breaker::{BreakerBody, BreakerView, BreakersView, DrainView};
+pub use bulk::{
+    BulkAnswer, BulkBody, BulkFilter, BulkPage, BulkPreview, BulkProgress, BulkRefusal, BulkSample, BulkView,
+};
 pub use channel::{
     ChannelBody, ChannelMadeView, ChannelPage, ChannelTestBody, ChannelView, NoticePage, NoticeView,
     TellingView,
 };
+pub use check::{CheckView, FindingView};
 pub use dashboard::{
     ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,
 };
 pub use definition::{
-    DefinitionApplied, DefinitionFault, DefinitionPage, DefinitionShow, DefinitionView, LiveVersion,
+    DefinitionApplied, DefinitionChange, DefinitionDiff, DefinitionFault, DefinitionPage, DefinitionShow,
+    DefinitionView, LiveVersion,
 };
 pub use dispatch::{ProcessBody, ProcessView};
 pub use execution::{
@@ -66,14 +74,15 @@ pub use message_group::{
     GroupMoveView, GroupOperatedView, HoldView, MessageGroupPage, MessageGroupShow, MessageGroupView,
     ReplacedView,
 };
+pub use new_step::NewStepBody;
 pub use node::{NodePage, NodeView, SessionView};
-pub use operate::{MoveView, OperateBody, OperatedView};
+pub use operate::{MoveView, OperateBody, OperatedView, RemovedView};
 pub use pause::{PausePage, PauseView, TokenView, TriggerPayloadPage, TriggerPayloadView, TriggeredView};
 pub use poll::{PollPage, PollView, PollingView, PollsView, RecoverBody, RecoveredView};
 pub use pool::{PoolBody, PoolPage, PoolView};
 pub use problem::{Fault, Problem, ReadyView};
 pub use progress::{PartItems, PartView, ProgressPage, ProgressShow};
-pub use retention::RetainedView;
+pub use retention::{RetainedView, RetentionBody};
 pub use step::{
     AttemptPage, AttemptView, ChildrenView, CreatedPage, CreatedView, DeliveryView, EventView, LogView,
     ProgressView, StepPage, StepShow, StepView,

@@ -1,10 +1,11 @@
 //! Message groups: their lines, what holds them back, and what was done about it.
 
 use crate::StepView;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One message group that has something to do, or is held back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageGroupView {
     pub message_group: String,
     pub dispatch_group: String,
@@ -22,7 +23,7 @@ pub struct MessageGroupView {
 }
 
 /// What holds a message group back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldView {
     /// The step whose failure blocks it; none if it was paused.
     pub blocked_by: Option<String>,
@@ -32,14 +33,14 @@ pub struct HoldView {
 }
 
 /// Message groups by name; `next` is the `after` of the following page.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageGroupPage {
     pub message_groups: Vec<MessageGroupView>,
     pub next: Option<String>,
 }
 
 /// A message group with the front of its line, the first one first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MessageGroupShow {
     #[serde(flatten)]
     pub group: MessageGroupView,
@@ -47,7 +48,7 @@ pub struct MessageGroupShow {
 }
 
 /// What was done to a message group, or would be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupOperatedView {
     pub message_group: String,
     pub verb: String,
@@ -60,13 +61,13 @@ pub struct GroupOperatedView {
 }
 
 /// A step that was made anew, and what took its place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplacedView {
     pub step_id: String,
     pub by: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupMoveView {
     pub step_id: String,
     pub to: String,

@@ -1,9 +1,10 @@
 //! Nodes, and the worker sessions that are on record with each.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One engine, live or gone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeView {
     pub id: String,
     pub host: String,
@@ -20,7 +21,7 @@ pub struct NodeView {
 }
 
 /// One worker process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionView {
     pub id: String,
     pub host: String,
@@ -32,7 +33,10 @@ pub struct SessionView {
     pub lease_ends_at: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodePage {
     pub nodes: Vec<NodeView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }

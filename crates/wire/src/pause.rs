@@ -1,10 +1,11 @@
 //! Pauses, what is sent to their triggers, and what came of it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// One wait behind a step of a workflow.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PauseView {
     pub workflow_id: String,
@@ -34,13 +35,16 @@ pub struct PauseView {
     pub consumed: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PausePage {
     pub pauses: Vec<PauseView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// What came of something that was sent to a trigger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TriggeredView {
     pub workflow_id: String,
     pub trigger: String,
@@ -53,7 +57,7 @@ pub struct TriggeredView {
 }
 
 /// Something that was sent to a trigger.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TriggerPayloadView {
     pub number: u64,
     pub trigger: String,
@@ -71,14 +75,17 @@ pub struct TriggerPayloadView {
     pub payload: Option<Box<RawValue>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TriggerPayloadPage {
     /// The newest first.
     pub triggers: Vec<TriggerPayloadView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A new token of a pause. It is told once.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TokenView {
     pub token: String,
     /// Where somebody can answer with it.

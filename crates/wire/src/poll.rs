@@ -1,9 +1,10 @@
 //! Polls: steps that wait for their next one, what came of the last, and what was put back.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A step that waits for its next poll.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PollingView {
     pub step_id: String,
     pub step_key: Option<String>,
@@ -23,14 +24,14 @@ pub struct PollingView {
 }
 
 /// Steps that wait for their next poll, the one that is due first in front; `next` is the `after` of the following page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PollPage {
     pub polls: Vec<PollingView>,
     pub next: Option<String>,
 }
 
 /// How far the polls of a step are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PollsView {
     /// Polls that were answered.
     pub made: u32,
@@ -43,7 +44,7 @@ pub struct PollsView {
 }
 
 /// One poll that was answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PollView {
     /// The how-manieth it was, from 1, and the attempt of its step.
     pub number: u32,
@@ -60,7 +61,7 @@ pub struct PollView {
 }
 
 /// What put back polls that somebody should have made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecoverBody {
     /// Those that are due for longer than so many seconds; an hour when left out.
@@ -71,7 +72,7 @@ pub struct RecoverBody {
 }
 
 /// Polls that were put back, or would be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecoveredView {
     pub steps: Vec<String>,
     pub dry_run: bool,

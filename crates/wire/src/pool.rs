@@ -1,9 +1,10 @@
 //! Pools: named limits that steps share.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A pool to make, or the new limits of one that exists.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PoolBody {
     pub name: String,
@@ -22,7 +23,7 @@ pub struct PoolBody {
 }
 
 /// A pool and how it is used now.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolView {
     pub name: String,
     pub concurrency: Option<u32>,
@@ -35,7 +36,10 @@ pub struct PoolView {
 }
 
 /// Every pool, by name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolPage {
     pub pools: Vec<PoolView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }

@@ -1,9 +1,10 @@
 //! What a refused request answers: RFC 9457 with a stable code.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing wrong with a request: where, what, and what to write instead.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
     /// The path of the field, for example `steps[3].children[0].index`.
     pub field: String,
@@ -12,7 +13,7 @@ pub struct Fault {
 }
 
 /// `application/problem+json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     #[serde(rename = "type")]
     pub kind: String,
@@ -29,7 +30,7 @@ pub struct Problem {
 }
 
 /// What `/readyz` answers when it is green.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadyView {
     pub ready: bool,
 }

@@ -1,9 +1,10 @@
 //! How far something is: a workflow, a tree of steps, or a tracked flow.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One part of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartView {
     pub name: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -21,7 +22,7 @@ pub struct PartView {
     pub notes: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartItems {
     pub done: u32,
     pub failed: u32,
@@ -29,7 +30,7 @@ pub struct PartItems {
 }
 
 /// How far one thing is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressShow {
     /// `workflow`, `step` or `flow`.
     pub kind: String,
@@ -77,7 +78,7 @@ fn is_zero(n: &u32) -> bool {
 }
 
 /// What is half done, oldest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressPage {
     pub half_done: Vec<ProgressShow>,
     /// Give it as `after` to read on; there may be a next page though this one is empty.

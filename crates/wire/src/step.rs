@@ -1,13 +1,14 @@
 //! A step as the API shows it, alone, in a page, and with everything that is known about it.
 
 use crate::PollsView;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// One step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StepView {
     pub id: String,
     pub step_key: Option<String>,
@@ -88,14 +89,14 @@ pub struct StepView {
 }
 
 /// Steps, newest first; `next` is the `after` of the following page.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StepPage {
     pub steps: Vec<StepView>,
     pub next: Option<String>,
 }
 
 /// A step that now exists.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedView {
     pub id: String,
     pub state: String,
@@ -103,13 +104,13 @@ pub struct CreatedView {
 }
 
 /// The steps named in a create call, in its order; nested children are not repeated.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedPage {
     pub steps: Vec<CreatedView>,
 }
 
 /// An attempt that did not simply succeed, or a delivery.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptView {
     pub attempt: u32,
     pub at: String,
@@ -123,7 +124,7 @@ pub struct AttemptView {
 }
 
 /// What came of handing a step to its target; what went wrong is the attempt's `message`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryView {
     /// `SUCCESS`, `FAILURE` or `DEFERRED`.
     pub status: String,
@@ -149,7 +150,7 @@ impl fmt::Display for DeliveryView {
 }
 
 /// Attempts of one step, oldest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptPage {
     pub attempts: Vec<AttemptView>,
     /// Give it as `after` to read on.
@@ -157,7 +158,7 @@ pub struct AttemptPage {
 }
 
 /// One move of a step, kept when the history level is `full`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventView {
     pub at: String,
     pub from: Option<String>,
@@ -168,7 +169,7 @@ pub struct EventView {
 
 /// The child block of a step: how many children are in which state, zeros left out. `live` is every child that can
 /// still move.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChildrenView {
     pub block_id: String,
     /// When the children make the parent succeed.
@@ -181,7 +182,7 @@ pub struct ChildrenView {
 }
 
 /// A step with all that is known about it; the step's own fields stand beside the others.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StepShow {
     #[serde(flatten)]
     pub step: StepView,
@@ -201,7 +202,7 @@ pub struct StepShow {
 }
 
 /// How far a job says it is, while it runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressView {
     pub done: u64,
     /// Zero where nobody knows.
@@ -226,7 +227,7 @@ impl fmt::Display for ProgressView {
 }
 
 /// Something a job said.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LogView {
     pub attempt: u32,
     pub at: String,

@@ -1,11 +1,12 @@
 //! Rules about what is stuck, and what a look for it came to.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// An action of a worker that a rule calls.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StuckCallBody {
     pub action: String,
@@ -19,7 +20,7 @@ pub struct StuckCallBody {
 }
 
 /// A rule. What is left out stays as it is in the rule of this name, or has its usual value.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StuckRuleBody {
     pub name: String,
@@ -72,7 +73,7 @@ pub struct StuckRuleBody {
 }
 
 /// A rule that holds, and where it comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StuckRuleView {
     #[serde(flatten)]
     pub rule: StuckRuleBody,
@@ -85,14 +86,17 @@ pub struct StuckRuleView {
 }
 
 /// Every rule, by name, and whether remedies are applied at all.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StuckRulePage {
     pub auto: bool,
     pub rules: Vec<StuckRuleView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// The switch for all remedies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StuckAutoBody {
     pub auto: bool,
@@ -101,7 +105,7 @@ pub struct StuckAutoBody {
 }
 
 /// What a look is to do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DetectBody {
     /// Apply the remedies of rules that say so.
@@ -111,7 +115,7 @@ pub struct DetectBody {
 }
 
 /// A thing that is stuck, and what was done about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DetectedView {
     pub alert: Option<u64>,
     pub rule: String,
@@ -126,7 +130,7 @@ pub struct DetectedView {
 }
 
 /// An alert whose thing has left its state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftView {
     pub entity: String,
     pub entity_id: String,
@@ -134,7 +138,7 @@ pub struct LeftView {
 }
 
 /// What a look came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DetectionView {
     pub dry_run: bool,
     pub found: Vec<DetectedView>,

@@ -1,11 +1,12 @@
 //! Subscriptions: who is told of what happens to workflows, and where.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A subscription to make.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SubscriptionBody {
     pub name: String,
@@ -40,7 +41,7 @@ impl fmt::Debug for SubscriptionBody {
 }
 
 /// What is to be different; what is left out stays.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SubscriptionChangeBody {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +67,7 @@ pub struct SubscriptionChangeBody {
 }
 
 /// A subscription as it is on record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubscriptionView {
     pub id: String,
     pub name: String,
@@ -82,7 +83,7 @@ pub struct SubscriptionView {
 }
 
 /// A subscription and, where one was made just now, its secret. That is shown here and never again.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubscriptionMadeView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
@@ -97,14 +98,14 @@ impl fmt::Debug for SubscriptionMadeView {
 }
 
 /// Oldest first; `next` is the `after` of the next page.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubscriptionPage {
     pub subscriptions: Vec<SubscriptionView>,
     pub next: Option<String>,
 }
 
 /// The step that delivers a test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubscriptionTestView {
     pub step_id: String,
 }

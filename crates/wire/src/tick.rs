@@ -1,8 +1,9 @@
 //! Tick records: one second of a dispatch group's turns that did something.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TickView {
     pub id: i64,
     pub dispatch_group: String,
@@ -20,7 +21,7 @@ pub struct TickView {
     pub phases: Vec<PhaseView>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseView {
     pub phase: String,
     /// Rows that really moved.
@@ -29,7 +30,10 @@ pub struct PhaseView {
 }
 
 /// Ticks, newest first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TickPage {
     pub ticks: Vec<TickView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }

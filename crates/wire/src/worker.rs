@@ -1,10 +1,11 @@
 //! What a worker in another process says and hears: claim, heartbeat, report, leave; and what came before.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Ask for work. The first call leaves `session` out and is given one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClaimBody {
     pub session: Option<String>,
@@ -24,14 +25,14 @@ pub struct ClaimBody {
 }
 
 /// One run of one step, in the hands of a worker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Held {
     pub step: String,
     pub attempt: u32,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimedPage {
     pub session: String,
     pub number: u64,
@@ -43,7 +44,7 @@ pub struct ClaimedPage {
     pub lost: Vec<Held>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimView {
     pub step: String,
     pub attempt: u32,
@@ -67,9 +68,14 @@ pub struct ClaimView {
     /// It is asked again and again, and this is one of the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll: Option<PollClaimView>,
+    /// W3C trace context of this attempt: what is done for it has this for its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PollClaimView {
     /// The how-manieth poll it is, from 1.
     pub number: u32,
@@ -78,7 +84,7 @@ pub struct PollClaimView {
     pub previous: Option<Box<RawValue>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForWorkflowView {
     pub id: String,
     /// The key of its definition.
@@ -90,13 +96,13 @@ pub struct ForWorkflowView {
     pub item: Option<u32>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LookView {
     pub at: String,
     pub response: Option<Box<RawValue>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeartbeatBody {
     pub session: String,
@@ -109,7 +115,7 @@ pub struct HeartbeatBody {
 }
 
 /// How far one run says it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgressItem {
     pub step: String,
@@ -123,22 +129,23 @@ pub struct ProgressItem {
     pub word: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatView {
     pub lease_ms: u64,
     pub lost: Vec<Held>,
 }
 
 /// What came of runs. Each item is answered on its own.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportBody {
     pub session: String,
+    #[schemars(with = "Vec<ReportItem>")]
     pub reports: Vec<Box<RawValue>>,
 }
 
 /// One item of a report.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportItem {
     pub step: String,
@@ -151,6 +158,7 @@ pub struct ReportItem {
     pub response: Option<Box<RawValue>>,
     /// With `complete`: steps of which this one is the parent, as for a create.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<crate::NewStepBody>")]
     pub children: Vec<Box<RawValue>>,
     /// When the children count as a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,7 +188,7 @@ pub struct ReportItem {
 }
 
 /// One delivery, for the record of attempts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryItem {
     /// `SUCCESS`, `FAILURE` or `DEFERRED`.
@@ -199,12 +207,12 @@ pub struct DeliveryItem {
     pub duration_ms: u64,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedView {
     pub answers: Vec<ReportAnswerView>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportAnswerView {
     /// `applied`; `late`: the run had lost its step, which is on record and changes nothing; `refused`: see `detail`.
     pub answer: String,
@@ -213,7 +221,7 @@ pub struct ReportAnswerView {
 }
 
 /// Ask what the steps before a held one answered.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviousBody {
     pub session: String,
@@ -222,12 +230,12 @@ pub struct PreviousBody {
 }
 
 /// The answers of the steps that completed at the index before, oldest first; `null` for one that gave none.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PreviousView {
     pub answers: Vec<Box<RawValue>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaveBody {
     pub session: String,

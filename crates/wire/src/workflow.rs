@@ -1,6 +1,7 @@
 //! Workflows: what starts one, how far it is, what happened to it, and what a person did to it.
 
 use crate::PollsView;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 /// assert_eq!(body.input.unwrap().get(), r#"{"id": 7}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StartBody {
     /// The name of its definition.
@@ -29,7 +30,7 @@ pub struct StartBody {
 }
 
 /// A workflow that now exists.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartedView {
     pub id: String,
     pub workflow: String,
@@ -38,7 +39,7 @@ pub struct StartedView {
 }
 
 /// One workflow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowView {
     pub id: String,
     pub workflow: String,
@@ -80,14 +81,14 @@ pub struct WorkflowView {
 }
 
 /// Workflows, newest first; `next` is the `after` of the following page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowPage {
     pub workflows: Vec<WorkflowView>,
     pub next: Option<String>,
 }
 
 /// A workflow with its steps; its own fields stand beside the others.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WorkflowShow {
     #[serde(flatten)]
     pub workflow: WorkflowView,
@@ -113,7 +114,7 @@ pub struct WorkflowShow {
 }
 
 /// A step of the definition, as its last run stands.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowStepView {
     pub key: String,
     /// `action`, `fan_out`, `poll`, `wait`, `branch` or `workflow`.
@@ -163,7 +164,7 @@ pub struct WorkflowStepView {
 }
 
 /// How the items of a fan-out stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemCounts {
     pub total: u32,
     /// Not made yet.
@@ -175,7 +176,7 @@ pub struct ItemCounts {
     pub failed: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlierRun {
     pub run: u32,
     pub step_id: String,
@@ -183,7 +184,7 @@ pub struct EarlierRun {
 }
 
 /// Something that happened to a workflow, numbered within its dispatch group.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowEventView {
     pub number: u64,
     pub at: String,
@@ -197,14 +198,14 @@ pub struct WorkflowEventView {
 }
 
 /// Events, oldest first; `next` is the `after` of the following page.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowEventPage {
     pub events: Vec<WorkflowEventView>,
     pub next: Option<String>,
 }
 
 /// An expression that decided something.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionView {
     pub step_key: String,
     /// `when`, `branch` or `terminate_when`.
@@ -218,20 +219,23 @@ pub struct DecisionView {
 }
 
 /// Decisions, oldest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionPage {
     pub decisions: Vec<DecisionView>,
+    /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// Items of a fan-out in their order; `next` is the `after` of the following page.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ItemPage {
     pub items: Vec<crate::StepView>,
     pub next: Option<String>,
 }
 
 /// Why a workflow is paused, resumed or cancelled, and who does it. Both go into the audit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkflowOperateBody {
     /// `by hand` when left out.
@@ -257,7 +261,7 @@ pub struct WorkflowOperateBody {
 /// assert_eq!((body.decision.as_str(), body.step.as_deref()), ("retry_from_step", Some("charge")));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResolveBody {
     /// `retry`, `retry_from_step`, `compensate`, `cancel`, `mark_resolved`, `retry_compensation` or `skip_compensation`.
@@ -294,7 +298,7 @@ pub struct ResolveBody {
 }
 
 /// A decision about a workflow, on record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResolutionView {
     pub decision: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -305,7 +309,7 @@ pub struct ResolutionView {
 }
 
 /// One line of the plan of what is undone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompensationView {
     /// Which of the workflow's compensations it is part of, from 1.
     pub compensation: u32,
@@ -329,7 +333,7 @@ pub struct CompensationView {
 }
 
 /// What was done to a workflow, or would be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowOperatedView {
     pub id: String,
     pub from: String,
@@ -342,7 +346,7 @@ pub struct WorkflowOperatedView {
 }
 
 /// An event as a listener of `/v1/events` receives it: CloudEvents 1.0 in JSON.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CloudEvent {
     pub specversion: String,
     /// The dispatch group and the number in it: `alpha/12`.

@@ -8,7 +8,7 @@ use crate::once::Asker;
 use engine::Clock;
 use model::{
     Claim, Delivery, Failure, ForWorkflow, LogLine, LookAt, NewStep, Outcome, Poll, Progress, SessionId,
-    StepId, Success, Timestamp, limits,
+    StepId, Success, Timestamp, Trace, limits,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -117,6 +117,10 @@ impl Context {
     /// ```
     pub fn workflow(&self) -> Option<&ForWorkflow> {
         self.run.claim.workflow.as_deref()
+    }
+    /// Where this attempt is in its trace: what is done for it has this for its parent. [`Trace::parent`] is the header `traceparent`.
+    pub fn trace(&self) -> Trace {
+        self.run.claim.place_in_trace()
     }
     /// Which poll this is, if its step is polled.
     pub fn poll(&self) -> Option<&Poll> {

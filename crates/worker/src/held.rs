@@ -173,6 +173,7 @@ mod tests {
             place: None,
             look: None,
             poll: None,
+            trace: None,
             message_group: None,
             workflow: None,
             opens: Vec::new(),

@@ -5,7 +5,7 @@
 use engine::{EngineError, Handed, ReportAnswer, SessionHandle, StoreError, Told};
 use model::{
     Claim, Delivery, Failure, Fault, ForWorkflow, Look, NewStep, Outcome, Place, Poll, Report, SessionId,
-    SessionOffer, StepId,
+    SessionOffer, StepId, Trace,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -270,6 +270,7 @@ fn claim(view: ClaimView) -> Option<Claim> {
             Some(Look { at: look.at.parse().ok()?, response })
         }
     };
+    let trace: Option<Trace> = view.traceparent.and_then(|text| text.parse().ok());
     Some(Claim {
         step: view.step.parse().ok()?,
         attempt: view.attempt,
@@ -286,6 +287,7 @@ fn claim(view: ClaimView) -> Option<Claim> {
         poll: view
             .poll
             .map(|poll| Poll { number: poll.number, previous: poll.previous.map(|raw| raw.get().into()) }),
+        trace: trace.map(|trace| Arc::new(trace.with_state(view.tracestate.as_deref()))),
     })
 }
 

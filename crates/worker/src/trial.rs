@@ -79,6 +79,7 @@ impl Trial {
             place: None,
             look: None,
             poll: None,
+            trace: None,
             message_group: None,
             workflow: None,
             opens: Vec::new(),

@@ -8,6 +8,7 @@ use std::process::Command;
 
 const ACTIVEMQ: &str = "/usr/share/activemq/bin/activemq.jar";
 const MINISTACK: &str = "1.5.33";
+const SCHEMATHESIS: &str = "4.32.0";
 
 pub fn run() -> Result<()> {
     c_compiler()?;
@@ -20,7 +21,8 @@ pub fn run() -> Result<()> {
     chromium()?;
     promtool()?;
     activemq()?;
-    ministack()
+    ministack()?;
+    schemathesis()
 }
 
 /// SQLite is built from source.
@@ -92,21 +94,31 @@ fn activemq() -> Result<()> {
     if Path::new(ACTIVEMQ).is_file() { Ok(()) } else { apt("ActiveMQ", &["activemq"]) }
 }
 
-/// And on a server that speaks Amazon SQS, in a Python of its own beside the build, where the tests look for it.
+/// And on a server that speaks Amazon SQS, where the tests look for it.
 fn ministack() -> Result<()> {
-    let folder = repo::target_directory()?.join("ministack");
+    python("ministack", MINISTACK)
+}
+
+/// The API is asked for whatever its document allows.
+fn schemathesis() -> Result<()> {
+    python("schemathesis", SCHEMATHESIS)
+}
+
+/// A package in a Python of its own beside the build.
+fn python(package: &str, version: &str) -> Result<()> {
+    let folder = repo::target_directory()?.join(package);
     let mark = folder.join("installed");
-    if fs::read_to_string(&mark).is_ok_and(|version| version == MINISTACK) {
+    if fs::read_to_string(&mark).is_ok_and(|installed| installed == version) {
         return Ok(());
     }
     if !shell::answers(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
         apt("Python's venv", &["python3-venv"])?;
     }
-    let package = format!("ministack=={MINISTACK}");
+    let pinned = format!("{package}=={version}");
     shell::run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    shell::run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &package]))
-        .context("MiniStack is missing and could not be installed")?;
-    fs::write(&mark, MINISTACK).with_context(|| format!("could not write {}", mark.display()))
+    shell::run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &pinned]))
+        .with_context(|| format!("{pinned} is missing and could not be installed"))?;
+    fs::write(&mark, version).with_context(|| format!("could not write {}", mark.display()))
 }
 
 /// Looked up and not started: a browser may refuse to run as this user and still serve the tests.

@@ -2,12 +2,17 @@
 
 use super::{DetectOrder, Detected, Detection, Remedies, Scope};
 use crate::Stopwatch;
-use model::{Alert, Finding, State, StuckPolicy, StuckRule, Timestamp, limits};
-use rules::stuck::{Course, Next, Observed, finding, judge, next, observe, overlaid, parse_reported};
+use model::{
+    Alert, Finding, NodeId, Remedy, State, StuckClock, StuckPolicy, StuckRule, Timestamp, Watched, limits,
+};
+use rules::stuck::{
+    Course, Next, Observed, finding, is_own_to_remind, judge, next, observe, observe_own, overlaid,
+    parse_reported,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use store::sql::Sql;
-use store::stuck::{self, Scene, Wanted};
+use store::stuck::{self, Rounds, Scene, Wanted};
 use store::{AlertFilter, Browse, Result, StuckAsk, alerts};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -19,6 +24,8 @@ pub struct Seen {
     pub rule: StuckRule,
     pub finding: Finding,
     pub alert: Option<Alert>,
+    /// A step that is to set it right has not ended.
+    pub remedy_open: bool,
 }
 
 impl Seen {
@@ -41,8 +48,10 @@ pub struct Look {
     pub seen: Vec<Seen>,
     /// Alerts of things that have left their state, and how that was seen.
     pub left: Vec<(Alert, String)>,
-    /// Rules whose action is to be asked now.
-    pub to_ask: Vec<StuckRule>,
+    /// What nodes told of themselves and nobody has acknowledged for long.
+    pub to_remind: Vec<Alert>,
+    /// Rules whose action is to be asked now, and the question before.
+    pub to_ask: Vec<(StuckRule, Option<StuckAsk>)>,
     pub heard: Vec<Heard>,
     /// Answers that are awaited: when they were asked for.
     pub awaited: Vec<Timestamp>,
@@ -51,11 +60,24 @@ pub struct Look {
     remedies: Vec<(Timestamp, String, String)>,
     /// What somebody said while it runs.
     auto: bool,
+    /// Where the searches go on, if there were any; and of which version the right to look was.
+    pub rounds: Option<Rounds>,
+    pub version: u64,
     pub took: Duration,
 }
 
-/// Look for all that is stuck, or only at what actions have answered.
-pub fn look(browse: &Browse, scope: Scope, now: Timestamp) -> Result<Look> {
+/// Look as a node that has taken the right to; none if another node has it.
+pub fn look_as(node: NodeId, browse: &Browse, scope: Scope, now: Timestamp) -> Result<Option<Look>> {
+    let row = browse.stuck_look()?;
+    if row.node != Some(node) {
+        return Ok(None);
+    }
+    let seen = look(browse, scope, row.rounds, now)?;
+    Ok(Some(Look { version: row.version, ..seen }))
+}
+
+/// Look for all that is stuck, from where the searches go on, or only at what actions have answered.
+pub fn look(browse: &Browse, scope: Scope, mut rounds: Rounds, now: Timestamp) -> Result<Look> {
     let watch = Stopwatch::start();
     let rules = overlaid(browse.stuck_rules()?.into_iter().map(|stored| stored.rule).collect());
     let open = browse.alerts(&AlertFilter { limit: limits::ALERTS_OPEN_MAX, ..AlertFilter::open() })?;
@@ -63,9 +85,10 @@ pub fn look(browse: &Browse, scope: Scope, now: Timestamp) -> Result<Look> {
     eye.hear_answers(scope)?;
     if scope == Scope::All {
         eye.look_again()?;
-        eye.look_around()?;
+        eye.look_around(&mut rounds)?;
     }
     let Eye { mut look, .. } = eye;
+    look.rounds = (scope == Scope::All).then_some(rounds);
     look.remedies = browse.remedies(now - DAY)?;
     look.auto = browse.stuck_auto()?;
     look.took = watch.elapsed();
@@ -91,12 +114,15 @@ impl<'a> Eye<'a> {
             at: now,
             seen: Vec::new(),
             left: Vec::new(),
+            to_remind: Vec::new(),
             to_ask: Vec::new(),
             heard: Vec::new(),
             awaited: Vec::new(),
             faults: Vec::new(),
             remedies: Vec::new(),
             auto: true,
+            rounds: None,
+            version: 0,
             took: Duration::ZERO,
         };
         let rules = rules.into_iter().map(|rule| (rule.name.clone(), rule)).collect();
@@ -106,11 +132,13 @@ impl<'a> Eye<'a> {
     /// What has an open alert is looked at by itself, so that nothing is closed because a page was full.
     fn look_again(&mut self) -> Result<()> {
         for alert in std::mem::take(&mut self.open) {
-            // What a node tells of itself it takes back itself.
-            let Some(name) = alert.rule.clone() else { continue };
+            let Some(name) = alert.rule.clone() else {
+                self.look_at_own(alert)?;
+                continue;
+            };
             let rule = self.rules.get(&name).filter(|rule| rule.enabled);
             let Some(rule) = rule.cloned() else {
-                self.look.left.push((alert, "its rule is switched off".into()));
+                self.left(alert, "its rule is switched off".into());
                 continue;
             };
             let Some(entity) = rule.entity else { continue };
@@ -122,26 +150,64 @@ impl<'a> Eye<'a> {
             match (observe(&rule, alert.attempts, candidate.as_ref(), self.now), candidate) {
                 (Observed::Still(since), Some(candidate)) => {
                     let finding = finding(&rule, &candidate, since, self.now);
-                    self.look.seen.push(Seen { rule, finding, alert: Some(alert) });
+                    self.see(&rule, finding, Some(alert))?;
                 }
-                (Observed::Left(how), _) => self.look.left.push((alert, how)),
+                (Observed::Left(how), _) => self.left(alert, how),
                 _ => {}
             }
         }
         Ok(())
     }
 
+    /// What a node told of itself.
+    fn look_at_own(&mut self, alert: Alert) -> Result<()> {
+        let step = match alert.entity == Watched::Step.word() {
+            true => self.browse.candidate(Watched::Step, &alert.entity_id, &self.scene)?,
+            false => None,
+        };
+        match observe_own(&alert, step.as_ref()) {
+            Observed::Left(how) => self.left(alert, how),
+            _ if is_own_to_remind(&alert, self.now) => self.look.to_remind.push(alert),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn left(&mut self, alert: Alert, how: String) {
+        if alert.closes_itself() {
+            self.look.left.push((alert, how));
+        }
+    }
+
+    fn see(&mut self, rule: &StuckRule, finding: Finding, alert: Option<Alert>) -> Result<()> {
+        let remedy_open = self.is_remedy_open(rule, &finding)?;
+        self.look.seen.push(Seen { rule: rule.clone(), finding, alert, remedy_open });
+        Ok(())
+    }
+
+    /// Remedies for what is not ours are steps, and may wait for their worker.
+    fn is_remedy_open(&self, rule: &StuckRule, finding: &Finding) -> Result<bool> {
+        let acts = matches!(rule.remedy, Remedy::Retry | Remedy::Cancel);
+        if !acts || !matches!(rule.entity, None | Some(Watched::Flow)) {
+            return Ok(false);
+        }
+        let (entity, id, reason) = finding.key();
+        let Some(step) = self.browse.remedy_step(&entity, &id, &reason)? else { return Ok(false) };
+        Ok(self.browse.step(step)?.is_some_and(|row| !row.step.state.is_terminal()))
+    }
+
     /// Rules over the same things share one search.
-    fn look_around(&mut self) -> Result<()> {
-        let mut sorts: BTreeMap<(model::Watched, BTreeSet<String>), Vec<StuckRule>> = BTreeMap::new();
+    fn look_around(&mut self, rounds: &mut Rounds) -> Result<()> {
+        let mut sorts: BTreeMap<(Watched, BTreeSet<String>, StuckClock), Vec<StuckRule>> = BTreeMap::new();
         for rule in self.rules.values().filter(|rule| rule.enabled) {
             let Some(entity) = rule.entity else { continue };
-            sorts.entry((entity, rule.states.iter().cloned().collect())).or_default().push(rule.clone());
+            let states = rule.states.iter().cloned().collect();
+            sorts.entry((entity, states, rule.clock)).or_default().push(rule.clone());
         }
-        for ((entity, states), rules) in sorts {
+        for ((entity, states, clock), rules) in sorts {
             let youngest = rules.iter().map(|rule| rule.older_than).min().unwrap_or_default();
-            let wanted = Wanted { entity, states, before: self.now - youngest };
-            let candidates = self.browse.candidates(&wanted, &self.scene)?;
+            let wanted = Wanted { entity, states, before: self.now - youngest, clock };
+            let candidates = self.browse.candidates(&wanted, &self.scene, rounds)?;
             for rule in rules {
                 self.judge_all(&rule, &candidates)?;
             }
@@ -170,7 +236,7 @@ impl<'a> Eye<'a> {
             if self.is_settled(&finding)? {
                 continue;
             }
-            self.look.seen.push(Seen { rule: rule.clone(), finding, alert: None });
+            self.see(rule, finding, None)?;
             left -= 1;
         }
         Ok(())
@@ -187,7 +253,7 @@ impl<'a> Eye<'a> {
             match asks.get(&rule.name) {
                 Some(ask) if ask.heard_at.is_none() => self.hear(&rule, ask)?,
                 Some(ask) if self.now.since(ask.asked_at) < every => {}
-                _ if scope == Scope::All => self.look.to_ask.push(rule),
+                ask if scope == Scope::All => self.look.to_ask.push((rule, ask.cloned())),
                 _ => {}
             }
         }
@@ -231,9 +297,9 @@ impl<'a> Eye<'a> {
             if alert.is_none() && self.is_settled(&finding)? {
                 continue;
             }
-            self.look.seen.push(Seen { rule: rule.clone(), finding, alert });
+            self.see(rule, finding, alert)?;
         }
-        self.look.left.extend(open.into_values().map(|alert| (alert, "it is not reported any more".into())));
+        open.into_values().for_each(|alert| self.left(alert, "it is not reported any more".into()));
         Ok(())
     }
 }
@@ -261,6 +327,7 @@ impl Look {
             in_hour,
             of_entity: self.remedies.iter().filter(is_it).count() as u32,
             undone: seen.is_undone(),
+            remedy_open: seen.remedy_open,
             has_user: seen.finding.user.is_some(),
             now: self.at,
         })
@@ -278,7 +345,7 @@ impl Look {
         for (alert, how) in &self.left {
             detection.closed.push((alert.entity.clone(), alert.entity_id.clone(), how.clone()));
         }
-        detection.asked = self.to_ask.iter().map(|rule| rule.name.clone()).collect();
+        detection.asked = self.to_ask.iter().map(|(rule, _)| rule.name.clone()).collect();
         detection
     }
 

@@ -5,7 +5,7 @@ mod notice;
 mod review;
 mod rules;
 
-pub(crate) use look::{Look, Seen, look};
+pub(crate) use look::{Look, Seen, look_as};
 pub(crate) use notice::{closed, escalated, opened, own, reminded, user};
 pub(crate) use rules::put_all;
 
@@ -13,6 +13,7 @@ use crate::{Engine, EngineError};
 use model::{Severity, StuckPolicy, StuckRule, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use store::stuck::Rounds;
 use store::{Browse, StoreError};
 
 /// What the configuration says.
@@ -23,6 +24,17 @@ pub struct StuckConfig {
     pub policy: StuckPolicy,
     /// Rules that are put on record when the engine starts.
     pub rules: Vec<StuckRule>,
+    pub left_out: LeftOut,
+}
+
+/// What becomes of rules on record that came from a configuration, when an engine starts whose configuration has them no more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LeftOut {
+    /// They stay: this engine does a single thing, or has no configuration.
+    #[default]
+    Keep,
+    /// They go: this configuration is the one that holds.
+    Remove,
 }
 
 /// What one look is to do.
@@ -118,6 +130,18 @@ pub fn dry_detect(
     order: DetectOrder,
     now: Timestamp,
 ) -> Result<Detection, StoreError> {
-    let look = look(browse, order.scope, now)?;
-    Ok(look.preview(policy, order))
+    let rounds = browse.stuck_look()?.rounds;
+    Ok(dry_look(browse, policy, order, (rounds, now))?.0)
+}
+
+/// The same from anywhere in the searches, and where the next look goes on.
+pub fn dry_look(
+    browse: &Browse,
+    policy: StuckPolicy,
+    order: DetectOrder,
+    (rounds, now): (Rounds, Timestamp),
+) -> Result<(Detection, Rounds), StoreError> {
+    let look = look::look(browse, order.scope, rounds, now)?;
+    let detection = look.preview(policy, order);
+    Ok((detection, look.rounds.unwrap_or_default()))
 }

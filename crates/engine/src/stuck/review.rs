@@ -10,13 +10,23 @@ type Result<T> = std::result::Result<T, EngineError>;
 impl Engine {
     /// Do something to an alert; what it is from then on.
     pub async fn review(&self, id: u64, wanted: Review, by: String) -> Result<Alert> {
+        self.review_seen((id, None), wanted, by).await
+    }
+
+    /// The same to an alert as it was looked at; if its version is another by now, nothing is done.
+    pub async fn review_seen(
+        &self,
+        (id, expected): (u64, Option<u64>),
+        wanted: Review,
+        by: String,
+    ) -> Result<Alert> {
         crate::handle::storable([("by", &*by), ("text", text(&wanted))])?;
         if text(&wanted).len() > limits::ALERT_TEXT_BYTES_MAX {
             let problem = format!("is longer than {} bytes", limits::ALERT_TEXT_BYTES_MAX);
             let fix = "say it shorter, and where the rest is".into();
             return Err(EngineError::Invalid(vec![Fault { field: "text".into(), problem, fix }]));
         }
-        self.with_store(move |store| carry_out(store, id, &wanted, by)).await?
+        self.with_store(move |store| carry_out(store, (id, expected), &wanted, by)).await?
     }
 }
 
@@ -30,8 +40,16 @@ fn text(wanted: &Review) -> &str {
     }
 }
 
-fn carry_out(store: &mut dyn Store, id: u64, wanted: &Review, by: String) -> Result<Alert> {
+fn carry_out(
+    store: &mut dyn Store,
+    (id, expected): (u64, Option<u64>),
+    wanted: &Review,
+    by: String,
+) -> Result<Alert> {
     let before = alerts::find(store.reader(), id)?.ok_or(EngineError::NoAlert(id))?;
+    if expected.is_some_and(|expected| expected != before.version) {
+        return Err(EngineError::changed(format!("alert {id}"), before.version));
+    }
     if let Review::Reopen { .. } = wanted
         && let Some(other) =
             alerts::open_one(store.reader(), &before.entity, &before.entity_id, &before.reason)?
@@ -44,7 +62,8 @@ fn carry_out(store: &mut dyn Store, id: u64, wanted: &Review, by: String) -> Res
     let (alert, moment, text) =
         review(&before, wanted, &by, at).map_err(|why| EngineError::AlertRefused { alert: id, why })?;
     let Alert { entity, entity_id, reason, .. } = before.clone();
-    let event = AlertEvent { entity, entity_id, reason, at, moment, who: by.clone(), text: text.clone() };
+    let event =
+        AlertEvent { entity, entity_id, reason, at, moment, who: by.clone(), text: text.clone(), step: None };
     let instead = if moment == AlertMoment::Resolved { now_done_by(store, &before)? } else { None };
     let also = instead.map(|entity_id| AlertEvent { entity_id, ..event.clone() });
     let audit = AuditEntry {

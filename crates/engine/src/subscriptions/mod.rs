@@ -23,6 +23,8 @@ const SECRETS_MAX: usize = 2;
 pub struct SubscriptionChange {
     pub asked: Option<NewSubscription>,
     pub secret: SecretChange,
+    /// The revision that was looked at; if it is another by now, nothing is done.
+    pub expected: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -135,6 +137,10 @@ fn changed(
     (by, keys): (String, &Keyring),
 ) -> Result<Option<(Subscription, Option<SigningSecret>)>> {
     let Some(before) = record::find(store.reader(), id)? else { return Ok(None) };
+    let revision = before.subscription.revision;
+    if change.expected.is_some_and(|expected| expected != revision) {
+        return Err(EngineError::changed(format!("subscription {id}"), revision));
+    }
     let mut after = before.clone();
     if let Some(asked) = change.asked {
         after.subscription.asked = NewSubscription { types: plain_types(asked.types), ..asked };

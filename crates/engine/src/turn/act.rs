@@ -1,8 +1,10 @@
 //! What a turn does once it is durable: answer callers and hand work to sessions. Nothing here may block.
 
 use crate::EngineError;
+use crate::meters::Counted;
 use crate::request::{Errand, Handed, Reply};
 use crate::signal::written;
+use crate::spans::{Span, Spans};
 use model::SignalId;
 use serde::Serialize;
 use store::StoreError;
@@ -15,8 +17,11 @@ pub struct Acts {
     answers: Vec<Answer>,
     handed: Vec<(mpsc::UnboundedSender<Handed>, Handed)>,
     errands: Vec<(mpsc::UnboundedSender<Errand>, Errand)>,
+    spans: Option<(Spans, Vec<Span>)>,
     /// Signals that this turn has dealt with, and the answer where somebody waits for one.
     pub signals: Vec<(SignalId, Option<String>)>,
+    /// What it did to steps, in figures.
+    pub counted: Counted,
 }
 
 impl Acts {
@@ -47,6 +52,10 @@ impl Acts {
     pub fn send(&mut self, whom: mpsc::UnboundedSender<Errand>, errand: Errand) {
         self.errands.push((whom, errand));
     }
+    /// Tell a tracer of what is over.
+    pub fn trace(&mut self, tracer: &Spans, ended: Vec<Span>) {
+        self.spans = (!ended.is_empty()).then(|| (tracer.clone(), ended));
+    }
     /// A job starts only after the commit that gave it away, and so does a message.
     pub fn act(self, outcome: &Result<(), StoreError>) {
         if outcome.is_ok() {
@@ -58,6 +67,7 @@ impl Acts {
                 // It is on record: whoever publishes next is told of it.
                 let _ = publisher.send(errand);
             }
+            self.spans.into_iter().for_each(|(tracer, ended)| tracer.tell(ended));
         }
         // Of many it is not known who asked for what the database refuses: each may ask again, and is then alone.
         let alone = self.answers.len() == 1;

@@ -128,8 +128,14 @@ impl Node {
         now: Timestamp,
     ) -> Result<Option<StepId>> {
         let GroupOperation { by, why, .. } = operation;
-        let operation_on_step =
-            Operation { step: id, by: by.clone(), why: why.clone(), verb: None, dry_run: false };
+        let operation_on_step = Operation {
+            step: id,
+            by: by.clone(),
+            why: why.clone(),
+            verb: None,
+            dry_run: false,
+            expected: None,
+        };
         if let Some(home) = self.foreign_block(id)? {
             self.tell_owner(turn, &home, &Signal::Operate { operation: operation_on_step });
             return Ok(None);

@@ -17,6 +17,7 @@ impl Node {
     /// Due steps and ready rows come in, as far as someone wants them.
     pub(super) fn bring_in(&mut self, now: Timestamp) -> Result<()> {
         for opened in self.board.take_opened() {
+            self.readiness.opened(opened.block, now);
             self.sources.open(opened, 0);
         }
         if !self.has_room() {
@@ -251,5 +252,6 @@ pub(super) fn claim_of(step: &Step) -> Claim {
         workflow: None,
         opens: Vec::new(),
         poll: None,
+        trace: step.trace.clone(),
     }
 }

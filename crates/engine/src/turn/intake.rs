@@ -50,7 +50,7 @@ impl Node {
                 self.tell_channel(turn, (channel, *notice), reply, now)
             }
             Request::Detect { order, reply } => {
-                self.detect(order, reply, now);
+                self.detect(turn, order, reply, now);
                 Ok(())
             }
             Request::Looked { look, order, reply } => self.looked(turn, *look, (order, reply), now),

@@ -1,22 +1,20 @@
-//! Housekeeping within a turn: lapsed sessions, old claims, leases, the watch over groups, and recovery.
+//! Housekeeping within a turn: lapsed sessions, old claims, leases, and recovery.
 
 use super::expire::Expiry;
 use super::node::{Node, Turn};
 use super::owed::Word;
+use super::readiness::Readiness;
 use super::refill::Sources;
 use super::sessions::Hold;
 use super::timers::Timers;
 use crate::executions::forget_pages;
 use crate::signal::Signal;
-use crate::stuck::own;
-use model::{
-    Breaker, DispatchGroup, OBSERVED, SessionId, Severity, State, Step, StepId, StepKind, Timestamp, limits,
-};
+use model::{Breaker, DispatchGroup, SessionId, State, Step, StepId, StepKind, Timestamp, limits};
 use rules::board::{Board, Opened};
 use rules::{outbox, recover};
 use std::collections::HashSet;
 use std::time::Duration;
-use store::{AlertWrite, AuditEntry, ClaimLog, Found, Result, SignalRow, StoreError};
+use store::{AuditEntry, ClaimLog, Found, Result, SignalRow, StoreError};
 use tracing::{info, warn};
 
 /// How often groups are looked at for lack of progress.
@@ -44,7 +42,7 @@ impl Node {
                 forget_pages(self.store.ledger());
             }
         }
-        self.look_when_due(now);
+        self.look_when_due(turn, now);
         if now >= self.renewed_at + limits::RENEW_EVERY {
             self.renewed_at = now;
             turn.renew = true;
@@ -118,51 +116,6 @@ impl Node {
         Ok(())
     }
 
-    /// A group that has work that could run, and has ended nothing for long, is told; it is untold when it moves again.
-    fn watch_groups(&mut self, turn: &mut Turn, now: Timestamp) -> Result<()> {
-        let groups: Vec<DispatchGroup> = self.lease.groups.iter().map(|(g, _)| g.clone()).collect();
-        for group in groups {
-            let off =
-                self.breaker.is_off(now) || self.group_breakers.get(&group).is_some_and(|b| b.is_off(now));
-            let quiet = self.last_end.get(&group).is_some_and(|at| now.since(*at) >= limits::NO_PROGRESS);
-            let oldest = if quiet && !off { store::oldest_ready(self.store.reader(), &group)? } else { None };
-            let stuck = oldest.is_some_and(|at| now.since(at) >= limits::NO_PROGRESS);
-            if stuck == self.alerted.contains(&group) {
-                continue;
-            }
-            let minutes = limits::NO_PROGRESS.as_secs() / 60;
-            let message =
-                format!("a ready step has waited, and no step has ended, for over {minutes} minutes");
-            if stuck {
-                warn!(dispatch_group = %group, "{message}");
-                self.alerted.insert(group.clone());
-            } else {
-                self.alerted.remove(&group);
-            }
-            self.tell_group(turn, group.to_string(), message, (stuck, now))?;
-        }
-        Ok(())
-    }
-
-    fn tell_group(
-        &mut self,
-        turn: &mut Turn,
-        entity_id: String,
-        message: String,
-        (stuck, now): (bool, Timestamp),
-    ) -> Result<()> {
-        let (entity, reason) = ("dispatch_group", "group_no_progress");
-        if stuck {
-            self.tell(turn, own(entity, &entity_id, reason, &message, now), now)?;
-            let severity = Severity::Critical;
-            turn.alerts.push(AlertWrite::Open { entity, entity_id, reason, severity, message });
-        } else {
-            let (entity, reason, by) = (entity.into(), reason.into(), OBSERVED.into());
-            turn.alerts.push(AlertWrite::Close { entity, entity_id, reason, by, auto_resolved: false });
-        }
-        Ok(())
-    }
-
     /// Read what a node must know from the store: at the start, and after a commit that failed.
     pub(super) fn recover(&mut self) -> Result<()> {
         let mut found = self.store.recover(&self.lease)?;
@@ -194,6 +147,7 @@ impl Node {
         self.deadlines = Default::default();
         self.workflows.forget(std::mem::take(&mut found.last_events));
         self.notices.forget();
+        self.readiness = Readiness::default();
         self.workflows_arrived(std::mem::take(&mut found.pending_workflows));
         self.book = Default::default();
         self.book.continue_after(found.last_claim);

@@ -5,11 +5,13 @@ use super::attempts::Deliveries;
 use super::claims::ClaimBook;
 use super::deadlines::Deadlines;
 use super::expire::Expiry;
+use super::minutes::Minutes;
 use super::notices::Notices;
 use super::outbox::Outbox;
 use super::owed::Owed;
 use super::peers::Peers;
 use super::pools::Pools;
+use super::readiness::Readiness;
 use super::refill::Sources;
 use super::sessions::Sessions;
 use super::signs::{CommitOutcome, Signs};
@@ -19,11 +21,8 @@ use super::timers::Timers;
 use super::workflows::Workflows;
 use crate::request::{Dispatch, Reply, Request, StoreWork, TickReport};
 use crate::signal::Pulled;
-use crate::stuck::own;
 use crate::{Config, EngineError, Ids, Meters, Stopwatch};
-use model::{
-    BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, Severity, SignalId, StepId, Timestamp, limits,
-};
+use model::{BlockId, Breaker, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp, limits};
 use rules::board::{Board, Changes};
 use rules::dispatcher::PIPELINE;
 use rules::settle::{Mode, Settled, leave};
@@ -61,7 +60,8 @@ pub struct Turn {
     pub audit: Vec<AuditEntry>,
     pub alerts: Vec<AlertWrite>,
     pub alert_events: Vec<model::AlertEvent>,
-    pub stuck_asks: Vec<store::StuckAsk>,
+    pub stuck_asks: Vec<store::AskWrite>,
+    pub looks: Vec<store::LookWrite>,
     pub attempts: Vec<Attempt>,
     pub deliveries: Deliveries,
     /// Polls that were answered, each with how many of its step are kept.
@@ -106,9 +106,11 @@ pub struct Node {
     pub(super) deadlines: Deadlines,
     pub(super) workflows: Workflows,
     pub(super) notices: Notices,
+    pub(super) readiness: Readiness,
     pub(super) sources: Sources,
     pub(super) book: ClaimBook,
     pub(super) ticks: Ticks,
+    pub(super) minutes: Minutes,
     pub(super) peers: Peers,
     pub(super) pools: Pools,
     pub(super) owed: Owed,
@@ -135,6 +137,7 @@ pub struct Node {
     hanging: Vec<(u64, Acts)>,
     inbox: Sender<Request>,
     healthy: Arc<AtomicBool>,
+    pub(super) stalled: Arc<AtomicBool>,
     /// Counts turns that told something of workflows, for whoever listens.
     told: watch::Sender<u64>,
     pub(super) meters: Meters,
@@ -156,7 +159,7 @@ impl Node {
         mut store: Box<dyn Store>,
         config: Config,
         inbox: Sender<Request>,
-        Signs { healthy, told, meters }: Signs,
+        Signs { healthy, stalled, told, meters }: Signs,
     ) -> std::result::Result<Node, EngineError> {
         let ids = Ids::default();
         let now = store.now();
@@ -168,7 +171,7 @@ impl Node {
         store.announce(&config.announced())?;
         crate::pools::put_all(&mut *store, &config.pools)?;
         crate::channels::put_all(&mut *store, &config.channels, &config.secrets)?;
-        crate::stuck::put_all(&mut *store, &config.stuck.rules)?;
+        crate::stuck::put_all(&mut *store, &config.stuck)?;
         let mut node = Node {
             peers: Peers::new(store.is_shared()),
             store,
@@ -181,9 +184,11 @@ impl Node {
             deadlines: Deadlines::default(),
             workflows: Workflows::default(),
             notices: Notices::default(),
+            readiness: Readiness::default(),
             sources: Sources::default(),
             book: ClaimBook::default(),
             ticks: Ticks::default(),
+            minutes: Minutes::default(),
             pools: Pools::default(),
             owed: Owed::default(),
             outbox: Outbox::default(),
@@ -205,6 +210,7 @@ impl Node {
             hanging: Vec::new(),
             inbox,
             healthy,
+            stalled,
             told,
             meters,
             down: false,
@@ -415,7 +421,7 @@ impl Node {
     }
 
     fn commit(&mut self, turn: Turn, now: Timestamp) {
-        let (batch, acts, steps) = self.compose(turn, now);
+        let (batch, mut acts, steps) = self.compose(turn, now);
         let left = self.board.lines.take_left();
         if !left.is_empty() {
             // A turn that writes nothing left what others wrote.
@@ -439,6 +445,7 @@ impl Node {
         let (inbox, healthy) = (self.inbox.clone(), self.healthy.clone());
         let told = (!batch.workflow_events.is_empty()).then(|| self.told.clone());
         let (meters, watch) = (self.meters.clone(), Stopwatch::start());
+        let counted = std::mem::take(&mut acts.counted);
         self.store.commit(
             batch,
             Box::new(move |outcome| {
@@ -449,6 +456,8 @@ impl Node {
                 }
                 acts.act(&outcome);
                 if outcome.is_ok() {
+                    // What was refused did not happen, and is decided and counted anew.
+                    meters.count(&counted);
                     told.into_iter().for_each(|told| told.send_modify(|n| *n += 1));
                 }
                 let _ = inbox.send(Request::Committed { turn: number, outcome });
@@ -539,16 +548,7 @@ impl Node {
     fn tell_refused(&mut self, turn: &mut Turn, settled: &Settled, now: Timestamp) -> Result<()> {
         for (step, refused) in &settled.refused {
             error!(%step, %refused, "a rule asked for a move that does not exist");
-            let (entity_id, message) = (step.to_string(), refused.to_string());
-            self.tell(turn, own("step", &entity_id, "illegal_move", &message, now), now)?;
-            let severity = Severity::Critical;
-            turn.alerts.push(AlertWrite::Open {
-                entity: "step",
-                entity_id,
-                reason: "illegal_move",
-                severity,
-                message,
-            });
+            self.tell_illegal(turn, (*step, refused.to_string()), now)?;
         }
         Ok(())
     }

@@ -17,10 +17,10 @@ use away::Away;
 use book::Book;
 use model::{
     Audience, Channel, ChannelKind, DispatchGroup, NewStep, Notice, Severity, SignalId, StepId, Telling,
-    Timestamp, limits,
+    Timestamp, Waiting, limits,
 };
 use rules::fifo;
-use rules::notice::{Verdict, bounded, letter, may_take, refusal, summary, takes};
+use rules::notice::{Verdict, bounded, gather, letter, may_take, refusal, summary, takes};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,8 +56,18 @@ pub struct Notices {
     away: BTreeMap<String, Away>,
     /// It was looked for channels to which something is owed since a node before this one.
     looked: bool,
-    owed: Vec<Notice>,
+    owed: Vec<(Arc<Known>, Arc<Notice>)>,
+    /// How much that is, by channel.
+    owing: BTreeMap<String, Owing>,
     rows: Vec<NoticeRow>,
+}
+
+/// What a turn has for one channel.
+#[derive(Default)]
+struct Owing {
+    n: usize,
+    /// What is surely more than it takes.
+    beyond: Option<Waiting>,
 }
 
 impl Notices {
@@ -77,17 +87,19 @@ impl Notices {
     pub fn wants(&self, audience: Audience, kind: &str, severity: Severity) -> bool {
         self.all.iter().any(|known| may_take(&known.channel, audience, kind, severity))
     }
-    /// It is told before the turn is stored.
+    /// It is told before the turn is stored. What is more than any channel takes in a minute is only counted, but for users: each of them
+    /// is told, and there are no more of those than things that the turn has moved.
     pub fn owe(&mut self, notice: Notice) {
-        if self.owed.len() >= limits::NOTICES_PER_TURN_MAX {
-            warn!(
-                kind = notice.kind,
-                entity = notice.entity_id,
-                "more happened in a turn than channels are told of"
-            );
-            return;
+        let notice = Arc::new(bounded(notice));
+        for to in self.all.iter().filter(|known| takes(&known.channel, &notice)) {
+            let owing = self.owing.entry(to.channel.name.clone()).or_default();
+            if notice.audience == Audience::Admin && owing.n >= limits::NOTICES_PER_MINUTE_MAX as usize {
+                owing.beyond = Some(gather(owing.beyond.take(), &notice, notice.at));
+                continue;
+            }
+            owing.n += 1;
+            self.owed.push((to.clone(), notice.clone()));
         }
-        self.owed.push(notice);
     }
     pub fn write(&mut self, batch: &mut Batch) {
         batch.notices = std::mem::take(&mut self.rows);
@@ -228,10 +240,10 @@ impl Node {
         Ok(self.notices.books.get_mut(&channel.name).expect("it was just put there"))
     }
 
-    /// Send it, count it with others, or know that it was told.
+    /// Send it now or later, count it with others, or know that it was told.
     fn tell_here(&mut self, turn: &mut Turn, to: &Known, notice: &Notice, now: Timestamp) -> Result<Telling> {
         let mut verdict = self.open_book(&to.channel, now)?.judge(&to.channel, &notice.key, None, now);
-        if verdict == Verdict::Send {
+        if matches!(verdict, Verdict::Send | Verdict::Delay(_)) {
             let told_at = record::told_at(self.store.reader(), &to.channel.name, &notice.key)?;
             verdict = self.open_book(&to.channel, now)?.judge(&to.channel, &notice.key, told_at, now);
         }
@@ -241,12 +253,22 @@ impl Node {
                 self.open_book(&to.channel, now)?.gather(&to.channel, notice, now);
                 Ok(Telling::Gathered)
             }
-            Verdict::Send => self.send(turn, to, notice, now),
+            Verdict::Send => self.send(turn, to, (notice, now), now),
+            // No step waits longer.
+            Verdict::Delay(until) => self.send(turn, to, (notice, until.min(now + limits::WAIT_MAX)), now),
         }
     }
 
-    fn send(&mut self, turn: &mut Turn, to: &Known, notice: &Notice, now: Timestamp) -> Result<Telling> {
-        let step = self.delivery_of_notice(to, notice, now);
+    /// A step delivers it, not before its time.
+    fn send(
+        &mut self,
+        turn: &mut Turn,
+        to: &Known,
+        (notice, at): (&Notice, Timestamp),
+        now: Timestamp,
+    ) -> Result<Telling> {
+        let mut step = self.delivery_of_notice(to, notice, now);
+        step.dispatch_after = (at > now).then_some(at.0);
         let rows = match self.plan(turn, &[step], now)? {
             Ok(rows) => rows,
             Err(faults) => {
@@ -256,9 +278,9 @@ impl Node {
         };
         let step = rows.roots.first().copied().expect("one step was asked for");
         self.carry_out(turn, rows)?;
-        self.open_book(&to.channel, now)?.sent(&to.channel, &notice.key, now);
-        self.notices.rows.push(row(&to.channel, notice, step, now));
-        Ok(Telling::Sent { step })
+        self.open_book(&to.channel, now)?.sent(&to.channel, (&notice.key, at), now);
+        self.notices.rows.push(row(&to.channel, notice, step, at));
+        Ok(if at > now { Telling::Delayed { step, until: at } } else { Telling::Sent { step } })
     }
 
     fn delivery_of_notice(&self, to: &Known, notice: &Notice, now: Timestamp) -> NewStep {
@@ -297,8 +319,13 @@ impl Node {
             return Ok(());
         }
         self.tell_failures(turn, now)?;
-        for notice in std::mem::take(&mut self.notices.owed) {
-            self.tell(turn, notice, now)?;
+        for (to, notice) in std::mem::take(&mut self.notices.owed) {
+            self.tell_one(turn, &to, &notice, now)?;
+        }
+        for (channel, owing) in std::mem::take(&mut self.notices.owing) {
+            if let (Some(waiting), Some(to)) = (owing.beyond, self.notices.named(&channel)) {
+                self.count_beyond(&to, waiting, now)?;
+            }
         }
         self.tell_gathered(turn, now)
     }
@@ -313,7 +340,7 @@ impl Node {
             book.due_at = Some(now + KNOWN_FOR);
             let (Some(to), Some(waiting)) = (known, book.row.waiting.clone()) else { continue };
             let told = summary(&to.channel, &waiting, now);
-            if let Telling::Sent { .. } = self.send(turn, &to, &told, now)? {
+            if let Telling::Sent { .. } = self.send(turn, &to, (&told, now), now)? {
                 self.open_book(&to.channel, now)?.told_all(now);
             }
         }
@@ -328,11 +355,11 @@ fn unsealed(to: &record::Stored, id: &str, problem: &SealError) -> NewStep {
     NewStep::of(crate::delivery::DELIVER).with(&arguments).expect("plain data")
 }
 
-fn row(channel: &Channel, notice: &Notice, step: StepId, now: Timestamp) -> NoticeRow {
+fn row(channel: &Channel, notice: &Notice, step: StepId, told_at: Timestamp) -> NoticeRow {
     NoticeRow {
         channel: channel.name.clone(),
         key: notice.key.clone(),
-        told_at: now,
+        told_at,
         step: Some(step),
         kind: notice.kind.clone(),
         severity: notice.severity,
@@ -341,3 +368,6 @@ fn row(channel: &Channel, notice: &Notice, step: StepId, now: Timestamp) -> Noti
         title: model::hide_sealed(&notice.title).unwrap_or_else(|| notice.title.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests;

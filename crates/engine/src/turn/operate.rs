@@ -2,7 +2,7 @@
 
 use super::node::{Node, Turn};
 use crate::EngineError;
-use crate::request::{Operated, Operation, Reply};
+use crate::request::{Operated, Operation, Reply, SeenStep};
 use crate::signal::Signal;
 use model::{Block, BlockId, Counts, Detail, Effect, Event, Move, State, Step, StepId, Timestamp, limits};
 use rules::board::Board;
@@ -29,6 +29,12 @@ impl Node {
         }
         if !self.bring(operation.step)? {
             turn.acts.refuse(reply, EngineError::NoStep(operation.step));
+            return Ok(());
+        }
+        let is = self.board.step(operation.step).expect("it was just brought");
+        let is = SeenStep { version: is.version, attempt: is.attempt };
+        if operation.expected.is_some_and(|expected| expected != is) {
+            turn.acts.refuse(reply, EngineError::changed(format!("step {}", operation.step), is.version));
             return Ok(());
         }
         if operation.dry_run {

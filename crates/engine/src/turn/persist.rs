@@ -2,7 +2,9 @@
 
 use super::act::Acts;
 use super::attempts::attempts;
+use super::counted::count;
 use super::node::{Node, Turn};
+use crate::spans::{self, Span};
 use model::{Detail, DispatchGroup, NodeId, SessionId, State, Step, StepId, Timestamp, limits};
 use rules::board::{Changes, Moved, StepChange};
 use rules::fifo;
@@ -13,7 +15,11 @@ impl Node {
     /// The batch of this turn, what to do once it is durable, and the steps it changed.
     pub(super) fn compose(&mut self, mut turn: Turn, now: Timestamp) -> (Batch, Acts, Vec<StepId>) {
         let changes = self.board.take_changes();
-        turn.abroad.iter().chain([&changes]).for_each(|changes| self.meters.changed(changes, now));
+        self.readiness.note(&changes, now);
+        for changes in turn.abroad.iter().chain([&changes]) {
+            count(&mut turn.acts.counted, changes, &mut self.readiness, now);
+            self.minutes.record(changes, now);
+        }
         let mut batch = Batch::new(self.lease.clone(), now);
         batch.attempts = std::mem::take(&mut turn.attempts);
         batch.attempts.extend(attempts(&changes, std::mem::take(&mut turn.deliveries), now));
@@ -41,8 +47,16 @@ impl Node {
         let home = |group: &str| fifo::home(group, &self.config.groups);
         let holds = self.board.take_holds().into_iter();
         batch.holds = holds.map(|change| (home(change.group()), change)).collect();
+        let mut ended: Vec<Span> = match self.config.spans {
+            Some(_) => turn.abroad.iter().chain([&changes]).flat_map(|c| spans::attempts(c, now)).collect(),
+            None => Vec::new(),
+        };
         self.write_steps(&mut batch, changes.steps, now);
         self.write_workflows(&mut batch);
+        if let Some(tracer) = &self.config.spans {
+            ended.extend(spans::workflows(&batch.workflows));
+            turn.acts.trace(tracer, ended);
+        }
         self.notices.write(&mut batch);
         self.sweep_lines(&mut batch, turn.forget);
         batch.blocks.reserve(changes.blocks.len());
@@ -75,6 +89,7 @@ impl Node {
         batch.alerts = turn.alerts;
         batch.alert_events = turn.alert_events;
         batch.stuck_asks = turn.stuck_asks;
+        batch.looks = turn.looks;
         batch.took_roots = turn.took_roots;
         batch.forget = turn.forget;
         batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
@@ -174,6 +189,7 @@ impl Node {
     fn close_ticks(&mut self, batch: &mut Batch, now: Timestamp) {
         // By hand every turn is a tick; else a tick is a second, and the last one ends with the engine.
         let whole = self.config.by_hand || self.closing;
+        batch.minutes = if self.closing { self.minutes.close_all() } else { self.minutes.close(now) };
         batch.ticks = self.ticks.close(if whole { now } else { now - std::time::Duration::from_secs(1) });
         for tick in &batch.ticks {
             batch.groups.push(store::GroupWrite {

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use store::Result;
 use tokio::sync::oneshot;
 
-/// What became of a remedy, as far as it is known in the turn: one that another node decides about is seen with the next look.
-type Applied = std::result::Result<(), String>;
+/// What became of a remedy, as far as it is known in the turn, with the step that carries it out, where it is one: what another node decides
+/// about is seen with the next look.
+type Applied = std::result::Result<Option<StepId>, String>;
 
 impl Node {
     pub(super) fn remedy(
@@ -52,7 +53,7 @@ impl Node {
         };
         let (by, why) = (seen.rule.operator(), seen.finding.message.clone());
         let (reply, answer) = reply();
-        self.operate(turn, Operation { step, by, why, verb, dry_run: false }, reply, now)?;
+        self.operate(turn, Operation { step, by, why, verb, dry_run: false, expected: None }, reply, now)?;
         Ok(outcome(answer))
     }
 
@@ -130,7 +131,7 @@ impl Node {
             relatable_id: Some(finding.entity_id.clone()),
             ..asking(&seen.rule, &call, &arguments)
         };
-        self.make_one(turn, step, now).map(|made| made.map(drop))
+        self.make_one(turn, step, now).map(|made| made.map(Some))
     }
 
     /// Ask an action for things that are stuck.
@@ -185,6 +186,6 @@ fn reply<T>() -> (Reply<T>, Answer<T>) {
 fn outcome<T>(mut answer: Answer<T>) -> Applied {
     match answer.try_recv() {
         Ok(Err(refused)) => Err(refused.to_string()),
-        _ => Ok(()),
+        _ => Ok(None),
     }
 }

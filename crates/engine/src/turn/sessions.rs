@@ -288,6 +288,25 @@ impl Sessions {
     pub fn free(&self) -> usize {
         self.takers().map(|l| l.session.free()).sum()
     }
+    /// Sessions are there, and none of them has a place left.
+    pub fn are_busy(&self) -> bool {
+        let (here, elsewhere) = (self.live.values(), self.elsewhere.values());
+        let is_full = |held: usize, capacity: usize| held > 0 && held >= capacity;
+        let mut full = here.map(|live| is_full(live.held.len(), live.session.offer.capacity));
+        let mut all = elsewhere.map(|one| is_full(one.held.len(), one.offer.capacity));
+        !(self.live.is_empty() && self.elsewhere.is_empty()) && full.all(|full| full) && all.all(|full| full)
+    }
+    /// Whether a session has a step of a dispatch group; those of sessions elsewhere are known by their steps alone.
+    pub fn have_of(&self, group: &DispatchGroup, of: impl Fn(StepId) -> Option<DispatchGroup>) -> bool {
+        let has = |held: &IdMap<StepId, Hold>| held.values().any(|hold| hold.dispatch_group == *group);
+        self.live.values().any(|live| has(&live.held))
+            || self.left.values().any(|left| has(&left.held))
+            || self
+                .elsewhere
+                .values()
+                .flat_map(|one| one.held.keys())
+                .any(|id| of(*id).as_ref() == Some(group))
+    }
     /// Some session of another node takes this.
     pub fn is_wanted_elsewhere(&self, queue: &Name, action: &Name) -> bool {
         self.elsewhere.values().any(|e| e.offer.queues.contains(queue) && e.offer.actions.contains(action))

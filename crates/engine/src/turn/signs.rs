@@ -10,6 +10,8 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub struct Signs {
     pub healthy: Arc<AtomicBool>,
+    /// Work waits in a group of this node, and no step has ended for long.
+    pub stalled: Arc<AtomicBool>,
     /// Counts turns that told something of workflows.
     pub told: watch::Sender<u64>,
     pub meters: Meters,

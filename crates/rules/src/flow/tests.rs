@@ -5,14 +5,16 @@ use model::{FlowId, FlowName, NewFlowStep};
 
 const NOW: Timestamp = Timestamp(1_000);
 
-/// `running open | debited completed, credited pending, ?mailed pending`
+/// `running open | debited completed, credited pending, ?mailed pending`; one that somebody gave up is `failed given-up`
 fn read(text: &str) -> (Flow, Vec<FlowStep>) {
     let (head, list) = text.split_once('|').unwrap_or((text, ""));
     let mut words = head.split_whitespace();
     let state: FlowState = words.next().unwrap().parse().unwrap();
     let (mut flow, _) = first(&ask(&[], FlowAgain::Resume, 1), 1, Timestamp(1));
     flow.state = state;
-    flow.open = words.next() == Some("open");
+    let more = words.next();
+    flow.open = more == Some("open");
+    flow.given_up_at = (more == Some("given-up")).then_some(Timestamp(7));
     flow.error = (state == FlowState::Failed).then(|| "broke".into());
     let steps = list.split(',').map(str::trim).filter(|line| !line.is_empty()).enumerate();
     let step = |(position, line): (usize, &str)| {
@@ -60,6 +62,7 @@ fn told(decided: Decided) -> String {
             let steps: Vec<String> = steps.iter().map(|s| format!("{} {}", s.name, s.state)).collect();
             assert_eq!(flow.finished_at.is_some(), flow.state.is_over(), "{flow:?}");
             assert_eq!(flow.error.is_some(), flow.state == FlowState::Failed, "{flow:?}");
+            assert!(flow.given_up_at.is_none() || flow.state == FlowState::Failed, "{flow:?}");
             assert_eq!((flow.version, flow.updated_at), (2, NOW));
             format!("{event}: {} [{}]", flow.state, steps.join(", "))
         }
@@ -75,8 +78,8 @@ fn check(text: &str, says: &str, expected: &str) {
         ["skip", name] => mark(&flow, &steps, (name, FlowStepState::Skipped), None, NOW),
         ["update", to] => update(&flow, &steps, Some(to.parse().unwrap()), None, NOW),
         ["finish", to] => finish(&flow, &steps, to.parse().unwrap(), None, NOW),
-        ["retry"] => asked(&flow, Wish::Retry, None, NOW),
-        ["cancel"] => asked(&flow, Wish::Cancel, None, NOW),
+        ["retry"] => asked(&flow, Wish::Retry, Doing::default(), None, NOW),
+        ["cancel"] => asked(&flow, Wish::Cancel, Doing::default(), None, NOW),
         _ => panic!("{says}"),
     };
     assert_eq!(told(decided), expected, "{text} / {says}");
@@ -147,7 +150,33 @@ fn it_is_finished_when_it_is_whole_or_given_up() {
     check("running | a completed, b pending", "finish failed", "finished: failed []");
     check("running | a completed, b pending", "finish cancelled", "finished: cancelled []");
     check("pending", "finish completed", "finished: completed []");
-    check("failed | a failed", "finish failed", "as it is");
+    check("failed | a failed", "finish failed", "finished: failed []");
+    check("failed given-up | a failed", "finish failed", "as it is");
+}
+
+/// A report that came late completed a flow that somebody had finished as failed.
+#[test]
+fn what_is_said_late_is_on_record_and_brings_nothing_back() {
+    let late = "failed given-up | a completed, b pending";
+    check(late, "complete b", "step_completed: failed [b completed]");
+    check(late, "skip b", "step_skipped: failed [b skipped]");
+    check(late, "fail b", "step_failed: failed [b failed]");
+    let (flow, steps) = read(late);
+    let next = mark(&flow, &steps, ("b", FlowStepState::Failed), Some("no money"), NOW).unwrap().unwrap();
+    assert_eq!(next.flow.error.as_deref(), Some("broke"), "why it was given up stays");
+    assert_eq!(next.flow.given_up_at, Some(Timestamp(7)));
+    check(late, "update running", "state_updated: running []");
+    check("failed given-up | a completed, b failed", "update running", "state_updated: running [b pending]");
+    check("failed given-up | a completed, b completed", "update running", "state_updated: completed []");
+    check("failed given-up | a completed, b completed", "finish completed", "finished: completed []");
+    check("failed given-up", "update running", "state_updated: running []");
+    let (flow, steps) = read("failed | a completed, b failed");
+    let next = finish(&flow, &steps, FlowState::Failed, None, NOW).unwrap().unwrap().flow;
+    assert_eq!(
+        (next.given_up_at, next.error.as_deref()),
+        (Some(NOW), Some("broke")),
+        "what went wrong stays"
+    );
 }
 
 #[test]
@@ -176,12 +205,18 @@ fn what_is_asked_for_is_done_by_what_was_declared() {
     let action = FlowAction { action: "pay".into(), queue: None, arguments: None };
     (flow.retry, flow.cancel) = (Some(action.clone()), Some(action));
     for wish in [Wish::Retry, Wish::Cancel] {
-        let next = asked(&flow, wish, None, NOW).unwrap().unwrap().flow;
+        let doing = Doing { step: Some(StepId::of(3)), before: None };
+        let next = asked(&flow, wish, doing, None, NOW).unwrap().unwrap();
         assert_eq!(
-            (next.state, next.error.as_deref()),
+            (next.flow.state, next.flow.error.as_deref()),
             (FlowState::Failed, Some("broke")),
             "whoever does it says more"
         );
+        assert_eq!(next.step, Some(StepId::of(3).to_string()), "its history says which step does it");
+        let again = Doing { before: doing.step, ..doing };
+        assert_eq!(asked(&flow, wish, again, None, NOW), Ok(None), "the same again is nothing new");
+        let other = Doing { step: Some(StepId::of(4)), before: doing.step };
+        assert!(asked(&flow, wish, other, None, NOW).unwrap().is_some());
     }
 }
 
@@ -212,7 +247,7 @@ fn every_word_in_every_state_leaves_a_sound_flow() {
             let decided = match dice % 5 {
                 0..3 => mark(&flow, &steps, (name, says(dice / 5)), None, NOW),
                 3 => update(&flow, &steps, Some(FlowState::ALL[dice / 5 % 6]), None, NOW),
-                _ => finish(&flow, &steps, FlowState::ALL[3 + dice / 5 % 2], None, NOW),
+                _ => finish(&flow, &steps, FlowState::ALL[2 + dice / 5 % 3], None, NOW),
             };
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) >> 7;
             let Ok(Some(next)) = decided else { continue };
@@ -241,22 +276,20 @@ fn every_word_in_every_state_leaves_a_sound_flow() {
     }
 }
 
-/// A flow in a state in which it can be, with two steps that it needs and one that it does not.
-fn scene(state: FlowState) -> String {
-    let steps = match state {
-        FlowState::Pending => "a pending, b pending, ?m pending",
-        FlowState::Running | FlowState::Cancelled | FlowState::Superseded => {
-            "a completed, b pending, ?m pending"
-        }
-        FlowState::Failed => "a completed, b failed, ?m pending",
-        FlowState::Completed => "a completed, b completed, ?m skipped",
+/// A flow where it can be, with two steps that it needs and one that it does not.
+fn scene(at: &str) -> String {
+    let steps = match at {
+        "pending" => "a pending, b pending, ?m pending",
+        "failed" => "a completed, b failed, ?m pending",
+        "completed" => "a completed, b completed, ?m skipped",
+        _ => "a completed, b pending, ?m pending",
     };
-    format!("{state} | {steps}")
+    format!("{at} | {steps}")
 }
 
 /// Where it is after this was said, `·` where that is refused and `=` where nothing changes.
-fn cell(state: FlowState, says: &str) -> String {
-    let (flow, steps) = read(&scene(state));
+fn cell(at: &str, says: &str) -> String {
+    let (flow, steps) = read(&scene(at));
     let decided = match says.split_once(' ') {
         Some(("update", to)) => update(&flow, &steps, Some(to.parse().unwrap()), None, NOW),
         Some(("finish", to)) => finish(&flow, &steps, to.parse().unwrap(), None, NOW),
@@ -264,7 +297,7 @@ fn cell(state: FlowState, says: &str) -> String {
             let to = ["complete", "fail", "skip"].iter().position(|known| *known == verb).unwrap();
             mark(&flow, &steps, (name, FlowStepState::ALL[to + 1]), Some("said"), NOW)
         }
-        None => asked(&flow, Wish::Cancel, None, NOW),
+        None => asked(&flow, Wish::Cancel, Doing::default(), None, NOW),
     };
     match decided {
         Err(_) => "·".into(),
@@ -291,10 +324,11 @@ fn the_whole_matrix_is_the_one_in_the_document() {
         "finish cancelled",
         "cancel",
     ];
-    let states: Vec<&str> = FlowState::ALL.iter().map(|state| state.word()).collect();
+    let states: Vec<&str> =
+        FlowState::ALL.iter().map(|state| state.word()).chain(["failed given-up"]).collect();
     let mut table = format!("| said | {} |\n|---|{}\n", states.join(" | "), "---|".repeat(states.len()));
     for said in says {
-        let cells: Vec<String> = FlowState::ALL.iter().map(|state| cell(*state, said)).collect();
+        let cells: Vec<String> = states.iter().map(|at| cell(at, said)).collect();
         table += &format!("| {said} | {} |\n", cells.join(" | "));
     }
     let document = include_str!("../../../../docs/machines/flow.md");

@@ -53,6 +53,26 @@ fn a_notice_is_sent_gathered_or_told_already() {
     assert_eq!(opens_at(&sends, 3, Timestamp(100_000_000)), None);
 }
 
+/// Users whose notices were more than a channel takes were never told by name.
+#[test]
+fn what_is_for_a_user_waits_and_is_never_gathered() {
+    let channel = Channel { audience: Audience::User, ..channel(ChannelKind::Webhook) };
+    let at = |seconds: i64| Timestamp(seconds * 1_000_000);
+    let mut sends = Vec::new();
+    for expected in ["send", "send", "160", "160", "220", "220", "280"] {
+        let view = View { channel: &channel, sends: &sends, told_at: None };
+        let (word, sent_at) = match judge(&view, at(100)) {
+            Verdict::Send => ("send".to_string(), at(100)),
+            Verdict::Delay(until) => ((until.0 / 1_000_000).to_string(), until),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(word, expected);
+        sends.push(sent_at);
+    }
+    let told = View { channel: &channel, sends: &sends, told_at: Some(at(280)) };
+    assert_eq!(judge(&told, at(101)), Verdict::Quiet, "one that waits is not told twice");
+}
+
 #[test]
 fn a_channel_takes_what_it_asks_for() {
     let plain = channel(ChannelKind::Webhook);

@@ -37,8 +37,12 @@ fn so_far(account: &Account) -> String {
     }
 }
 
+/// What polls behind a step is that step to whom it is done for.
+const POLLS_BEHIND: &str = ":poll";
+
 /// A name as people read it.
 fn words(name: &str) -> String {
+    let name = name.strip_suffix(POLLS_BEHIND).unwrap_or(name);
     let name: String = name.chars().map(|c| if matches!(c, '_' | '-' | '.') { ' ' } else { c }).collect();
     name.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -107,6 +107,15 @@ fn a_fan_out_counts_as_one_part_by_its_items() {
 }
 
 #[test]
+fn what_polls_behind_a_step_is_told_as_that_step() {
+    check(
+        "ask_bank completed, ask_bank:poll running, b pending",
+        GoingOn,
+        "running 33.33 % 1 of 3 steps is done; now: ask bank.",
+    );
+}
+
+#[test]
 fn what_was_called_off_says_how_far_it_came() {
     check("a completed, b cancelled", Cancelled, "cancelled 50 % It was called off; 1 of 2 steps is done.");
     assert!(!account(&read("a completed, b cancelled"), Cancelled, None).is_half_done());

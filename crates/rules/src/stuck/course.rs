@@ -6,6 +6,7 @@
 //!         one that did not help is not repeated for ever: a person is asked. Severity says who is told, never what is done.
 
 use model::{Alert, Remedy, Severity, StuckPolicy, StuckRule, Timestamp};
+use std::time::Duration;
 
 pub struct Course<'a> {
     pub rule: &'a StuckRule,
@@ -19,6 +20,8 @@ pub struct Course<'a> {
     pub of_entity: u32,
     /// It is being undone, was undone or is called off: nothing is retried over that.
     pub undone: bool,
+    /// A remedy is carried out by a step, and that has not ended.
+    pub remedy_open: bool,
     /// For whom the work is done is known.
     pub has_user: bool,
     pub now: Timestamp,
@@ -65,13 +68,14 @@ fn told(course: &Course) -> Option<Next> {
     };
     match alert.admin_notified_at {
         None if severity > Severity::Low => Some(Next::TellAdmin),
-        Some(at) => {
-            let waits =
-                severity >= Severity::High && alert.acknowledged_at.is_none() && alert.reviewed_at.is_none();
-            (waits && course.now.since(at) >= course.rule.remind_every).then_some(Next::Remind)
-        }
-        None => None,
+        _ => is_to_remind(alert, (severity, course.rule.remind_every), course.now).then_some(Next::Remind),
     }
+}
+
+/// High and critical alerts that nobody has in hand are told again after a while.
+pub fn is_to_remind(alert: &Alert, (severity, every): (Severity, Duration), now: Timestamp) -> bool {
+    let waits = severity >= Severity::High && alert.acknowledged_at.is_none() && alert.reviewed_at.is_none();
+    waits && alert.admin_notified_at.is_some_and(|at| now.since(at) >= every)
 }
 
 fn has_a_person(alert: &Alert) -> bool {
@@ -106,6 +110,9 @@ fn remedied(course: &Course) -> Option<Next> {
     if alert.and_then(|a| a.last_remedy_at).is_some_and(|at| course.now.since(at) < course.policy.cooling_off)
     {
         return Some(Next::Held("the last remedy was a short while ago"));
+    }
+    if course.remedy_open {
+        return Some(Next::Held("the last remedy has not ended"));
     }
     if tried >= rule.attempts {
         return Some(Next::Escalate("remedies did not help"));

@@ -8,6 +8,7 @@ mod course;
 mod defaults;
 mod design;
 mod faults;
+mod own;
 mod review;
 mod told;
 
@@ -15,6 +16,7 @@ pub use course::{Course, Next, next};
 pub use defaults::{defaults, overlaid};
 pub use design::{ByDesign, of_breaker, of_dispatch_group, of_pause, of_step, of_workflow};
 pub use faults::{faults, remedies_of};
+pub use own::{ILLEGAL_MOVE, NO_PROGRESS, is_own_to_remind, observe_own};
 pub use review::{Review, review};
 pub use told::{parse_reported, span};
 

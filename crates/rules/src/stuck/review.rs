@@ -2,7 +2,8 @@
 //!
 //! Finds   the alert and what somebody wants to do about it.
 //! Emits   the alert as it is from then on, and what is told of it; or why not.
-//! Why     what a person has in hand stays theirs: after a note or a decision no remedy runs by itself.
+//! Why     what a person has in hand stays theirs: after a note or a decision no remedy runs by itself, and what a person opened again
+//!         only a person closes, whatever is seen of the thing.
 
 use model::{Alert, AlertMoment, Timestamp};
 
@@ -53,6 +54,7 @@ pub fn review(
         Review::Reopen { why } => {
             (after.closed_at, after.closed_by) = (None, None);
             after.escalated_at = after.escalated_at.or(Some(now));
+            after.reopened_at = Some(now);
             (AlertMoment::Reopened, why.clone())
         }
         _ if !alert.is_open() => return Err(is_over()),

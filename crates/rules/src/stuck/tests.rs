@@ -193,6 +193,7 @@ fn alert(words: &str) -> Alert {
         reviewed_at: None,
         reviewed_by: None,
         resolution_notes: None,
+        reopened_at: None,
         version: 0,
     };
     for (name, value) in words.split_whitespace().map(|word| word.split_once('=').unwrap()) {
@@ -224,6 +225,7 @@ fn follows(rule_words: &str, alert_words: &str, change: impl Fn(&mut Course)) ->
         in_hour: 0,
         of_entity: 0,
         undone: false,
+        remedy_open: false,
         has_user: false,
         now: at(10.0),
     };
@@ -300,6 +302,11 @@ fn remedies_are_bounded_and_end_with_a_person() {
         follows(retry, "", |c| c.in_hour = 10),
         "renew, held (as many remedies as an hour allows were applied)"
     );
+    assert_eq!(
+        follows(retry, "tried=3 last=9", |c| c.remedy_open = true),
+        "renew, held (the last remedy has not ended)",
+        "a step for it waits: another would only stand behind it"
+    );
     assert_eq!(follows(retry, "", |c| c.policy.auto = false), "renew, held (remedies are switched off)");
     assert_eq!(follows(retry, "", |c| c.may_remedy = false), "renew, held (this look applies no remedies)");
     assert_eq!(follows(retry, "", |c| c.undone = true), "renew, held (it is undone or called off)");
@@ -372,6 +379,43 @@ fn people_acknowledge_assign_note_resolve_and_reopen() {
     assert_eq!(done("escalated=1", Review::Resolve { notes: "credited".into() }), "resolved closed credited");
     assert_eq!(done("", Review::Reopen { why: "again".into() }), "no: it is open");
     assert_eq!(done("closed=9", Review::Reopen { why: "again".into() }), "reopened open in review again");
+}
+
+#[test]
+fn what_a_person_opened_again_only_a_person_closes() {
+    let reopen = Review::Reopen { why: "it is not credited".into() };
+    let (alert, ..) = review(&alert("closed=9"), &reopen, "anna", at(10.0)).unwrap();
+    assert!(!alert.closes_itself());
+    let (alert, ..) =
+        review(&alert, &Review::Resolve { notes: "now it is".into() }, "anna", at(11.0)).unwrap();
+    assert!(!alert.is_open());
+}
+
+#[test]
+fn what_a_node_told_of_a_step_is_over_when_the_step_has_ended() {
+    let told = |step: Option<Candidate>| match observe_own(&alert(""), step.as_ref()) {
+        Observed::Still(_) => "still".to_string(),
+        Observed::Waits(why) => format!("waits: {why}"),
+        Observed::Left(how) => format!("left: {how}"),
+    };
+    assert_eq!(told(Some(step())), "still");
+    assert_eq!(told(Some(Candidate { state: "running".into(), ..step() })), "still");
+    assert_eq!(told(Some(Candidate { state: "completed".into(), ..step() })), "left: it is completed now");
+    assert_eq!(
+        told(Some(Candidate { acts_on: Some("8".into()), ..step() })),
+        "left: another step took its place"
+    );
+    assert_eq!(told(None), "left: it is gone");
+    let group = Alert { entity: "dispatch_group".into(), reason: NO_PROGRESS.into(), ..alert("") };
+    assert_eq!(observe_own(&group, None), Observed::Still(group.since), "its owner takes it back");
+}
+
+#[test]
+fn what_a_node_told_of_itself_is_told_again_until_somebody_acknowledges() {
+    for (words, is_told) in [("told=7", false), ("told=6", true), ("told=6 acked=7", false), ("", false)] {
+        let critical = Alert { severity: Severity::Critical, ..alert(words) };
+        assert_eq!(is_own_to_remind(&critical, at(10.0)), is_told, "{words}");
+    }
 }
 
 #[test]

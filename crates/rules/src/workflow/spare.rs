@@ -8,6 +8,7 @@ use super::resolution::Refused;
 use model::RetryItems;
 use model::definition::{RetryScope, Work};
 use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
 
 /// A fan-out that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +26,21 @@ pub enum Standing {
     Moving,
 }
 
+/// Why it cannot be said which items are done again.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Unspared {
+    #[error("items of step `{0}` are still being ended; try again in a moment")]
+    Moving(String),
+    #[error("{0}")]
+    Not(&'static str),
+}
+
+impl From<Unspared> for Refused {
+    fn from(why: Unspared) -> Refused {
+        Refused(why.to_string())
+    }
+}
+
 /// What is done again, and what was said about it.
 #[derive(Clone, Copy)]
 pub struct Again<'a> {
@@ -35,7 +51,7 @@ pub struct Again<'a> {
 }
 
 /// The steps whose items that succeeded stay as they are. `fans` are those that have ended and are not undone.
-pub fn spared(plan: &Plan, again: Again, fans: &BTreeMap<u32, FanOut>) -> Result<BTreeSet<u32>, Refused> {
+pub fn spared(plan: &Plan, again: Again, fans: &BTreeMap<u32, FanOut>) -> Result<BTreeSet<u32>, Unspared> {
     let behind = again.from.map(|from| plan.graph.behind(from)).unwrap_or_default();
     let mut spared = BTreeSet::new();
     for (def, fan) in fans.iter().filter(|(def, _)| again.steps.contains(def) && !behind.contains(def)) {
@@ -44,17 +60,14 @@ pub fn spared(plan: &Plan, again: Again, fans: &BTreeMap<u32, FanOut>) -> Result
             continue;
         }
         if fan.standing == Standing::Moving {
-            let key = &plan.def(*def).key;
-            return Err(Refused(format!(
-                "items of step `{key}` are still being ended; try again in a moment"
-            )));
+            return Err(Unspared::Moving(plan.def(*def).key.clone()));
         }
         spared.insert(*def);
     }
     if again.items == Some(RetryItems::Failed) && spared.is_empty() {
         let why =
             "none of the steps that are done again has items that failed; leave out `items`, or ask for all";
-        return Err(Refused(why.into()));
+        return Err(Unspared::Not(why));
     }
     Ok(spared)
 }
@@ -115,7 +128,7 @@ mod tests {
         let (plan, fans) = (plan(), left.iter().map(fan).collect());
         match spared(&plan, Again { steps: &steps.iter().copied().collect(), from, items }, &fans) {
             Ok(spared) => tell(&plan, &spared, &fans).join("; "),
-            Err(Refused(why)) => format!("no: {why}"),
+            Err(why) => format!("no: {why}"),
         }
     }
 
@@ -151,6 +164,7 @@ mod tests {
         let fans = BTreeMap::from([(0, FanOut { items: 10, left: 10, standing: Standing::Moving })]);
         let again = Again { steps: &BTreeSet::from([0]), from: None, items: None };
         let refused = spared(&plan(), again, &fans).expect_err("it moves");
-        assert_eq!(refused.0, "items of step `a` are still being ended; try again in a moment");
+        assert_eq!(refused, Unspared::Moving("a".into()));
+        assert_eq!(refused.to_string(), "items of step `a` are still being ended; try again in a moment");
     }
 }

@@ -8,6 +8,7 @@ pub use caller::{Caller, Shown};
 pub use keyring::Keyring;
 pub use routes::{Routes, Table, delete, form, get, post, put, text};
 
+use crate::describe::Operation;
 use axum::http::Method;
 use model::Right;
 
@@ -28,12 +29,16 @@ impl From<Right> for Access {
 }
 
 /// One method of one path, as it was declared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Route {
     pub method: Method,
     pub path: &'static str,
     pub access: Access,
     pub body: Takes,
+    /// What its handler is called in the document.
+    pub name: String,
+    /// What its handler takes and answers.
+    pub(crate) describe: fn(&mut Operation),
 }
 
 /// The body of a call that changes something.

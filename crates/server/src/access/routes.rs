@@ -2,6 +2,7 @@
 
 use super::{Access, Route, Takes};
 use crate::app::App;
+use crate::describe::{Described, name_of};
 use crate::extract::BODY_BYTES_MAX;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath};
@@ -13,67 +14,79 @@ use std::sync::Arc;
 
 /// One method with its handler, before it has a path.
 pub struct Declared {
-    method: Method,
-    access: Access,
-    body: Takes,
+    route: Route,
     handler: MethodRouter<Arc<App>>,
 }
 
-pub fn get<H, T>(access: impl Into<Access>, handler: H) -> Declared
+impl Declared {
+    fn new<H: Described<D>, D>(method: Method, access: Access, handler: MethodRouter<Arc<App>>) -> Declared {
+        let route = Route {
+            method,
+            path: "",
+            access,
+            body: Takes::Json,
+            name: name_of::<H>(),
+            describe: <H as Described<D>>::describe,
+        };
+        Declared { route, handler }
+    }
+
+    fn taking(self, body: Takes) -> Declared {
+        Declared { route: Route { body, ..self.route }, ..self }
+    }
+}
+
+pub fn get<H, T, D>(access: impl Into<Access>, handler: H) -> Declared
 where
-    H: Handler<T, Arc<App>>,
+    H: Handler<T, Arc<App>> + Described<D>,
     T: 'static,
 {
-    let handler = routing::get(handler);
-    Declared { method: Method::GET, access: access.into(), body: Takes::Json, handler }
+    Declared::new::<H, D>(Method::GET, access.into(), routing::get(handler))
 }
 
 /// A call that changes something, told in JSON.
-pub fn post<H, T>(access: impl Into<Access>, handler: H) -> Declared
+pub fn post<H, T, D>(access: impl Into<Access>, handler: H) -> Declared
 where
-    H: Handler<T, Arc<App>>,
+    H: Handler<T, Arc<App>> + Described<D>,
     T: 'static,
 {
-    let handler = routing::post(handler);
-    Declared { method: Method::POST, access: access.into(), body: Takes::Json, handler }
+    Declared::new::<H, D>(Method::POST, access.into(), routing::post(handler))
 }
 
 /// A call that makes something what it says.
-pub fn put<H, T>(access: impl Into<Access>, handler: H) -> Declared
+pub fn put<H, T, D>(access: impl Into<Access>, handler: H) -> Declared
 where
-    H: Handler<T, Arc<App>>,
+    H: Handler<T, Arc<App>> + Described<D>,
     T: 'static,
 {
-    let handler = routing::put(handler);
-    Declared { method: Method::PUT, access: access.into(), body: Takes::Json, handler }
+    Declared::new::<H, D>(Method::PUT, access.into(), routing::put(handler))
 }
 
 /// A call that takes something away; its body says no more than who asks.
-pub fn delete<H, T>(access: impl Into<Access>, handler: H) -> Declared
+pub fn delete<H, T, D>(access: impl Into<Access>, handler: H) -> Declared
 where
-    H: Handler<T, Arc<App>>,
+    H: Handler<T, Arc<App>> + Described<D>,
     T: 'static,
 {
-    let handler = routing::delete(handler);
-    Declared { method: Method::DELETE, access: access.into(), body: Takes::Json, handler }
+    Declared::new::<H, D>(Method::DELETE, access.into(), routing::delete(handler))
 }
 
 /// A call that changes something, told in YAML or JSON.
-pub fn text<H, T>(access: impl Into<Access>, handler: H) -> Declared
+pub fn text<H, T, D>(access: impl Into<Access>, handler: H) -> Declared
 where
-    H: Handler<T, Arc<App>>,
+    H: Handler<T, Arc<App>> + Described<D>,
     T: 'static,
 {
-    Declared { body: Takes::Text, ..post(access, handler) }
+    post(access, handler).taking(Takes::Text)
 }
 
 /// A call that changes something, told by a form.
-pub fn form<H, T>(access: impl Into<Access>, handler: H) -> Declared
+pub fn form<H, T, D>(access: impl Into<Access>, handler: H) -> Declared
 where
-    H: Handler<T, Arc<App>>,
+    H: Handler<T, Arc<App>> + Described<D>,
     T: 'static,
 {
-    Declared { body: Takes::Form, ..post(access, handler) }
+    post(access, handler).taking(Takes::Form)
 }
 
 #[derive(Default)]
@@ -84,9 +97,9 @@ pub struct Routes {
 
 impl Routes {
     pub fn at(mut self, path: &'static str, methods: impl IntoIterator<Item = Declared>) -> Routes {
-        for Declared { method, access, body, handler } in methods {
+        for Declared { route, handler } in methods {
             self.router = self.router.route(path, handler);
-            self.table.push(Route { method, path, access, body });
+            self.table.push(Route { path, ..route });
         }
         self
     }

@@ -44,7 +44,7 @@ pub fn stuck_rules(browse: &Browse) -> Result<wire::StuckRulePage> {
         .iter()
         .map(|rule| convert::stuck_rule_view(rule, stored.get(&rule.name), faults.remove(&rule.name)))
         .collect();
-    Ok(wire::StuckRulePage { auto: browse.stuck_auto()?, rules })
+    Ok(wire::StuckRulePage { auto: browse.stuck_auto()?, rules, next: None })
 }
 
 /// The rule of a name as it holds now.

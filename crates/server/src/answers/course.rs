@@ -3,9 +3,10 @@
 use super::workflows::{kind, runs};
 use super::{PAGE_BYTES_MAX, Parents, ROWS_AT_ONCE, weight};
 use crate::convert;
+use crate::pages::cut;
 use crate::secrets::{Known, Secrets};
-use model::WorkflowId;
-use store::{Browse, Result};
+use model::{WorkflowId, limits};
+use store::{Browse, DecisionPlace, Result};
 
 /// What happened to a workflow, oldest first, behind a number.
 pub fn events(
@@ -26,15 +27,27 @@ pub fn events(
     Ok(Some(wire::WorkflowEventPage { events: lines.iter().map(shown).collect(), next }))
 }
 
-/// What was decided on its way, oldest first.
+/// The first that was decided on its way.
 pub fn decisions(browse: &Browse, id: WorkflowId) -> Result<Option<wire::DecisionPage>> {
+    decisions_behind(browse, id, None, limits::PAGE_ROWS_MAX)
+}
+
+/// What was decided on its way, oldest first, behind a place.
+pub fn decisions_behind(
+    browse: &Browse,
+    id: WorkflowId,
+    after: Option<&DecisionPlace>,
+    limit: usize,
+) -> Result<Option<wire::DecisionPage>> {
     let Some(workflow) = browse.workflow(id)? else { return Ok(None) };
     let secrets = Known::default().secrets(browse, &workflow)?;
     let shown = |decision: &model::BranchDecision| {
         let view = convert::decision_view(decision);
         wire::DecisionView { inputs: secrets.hide(view.inputs), result: secrets.hide(view.result), ..view }
     };
-    Ok(Some(wire::DecisionPage { decisions: browse.branch_decisions(id)?.iter().map(shown).collect() }))
+    let mut rows = browse.branch_decisions_behind(id, after, limit + 1)?;
+    let next = cut(&mut rows, limit, |row| format!("{} {} {}", row.at.0, row.kind, row.step_key));
+    Ok(Some(wire::DecisionPage { decisions: rows.iter().map(shown).collect(), next }))
 }
 
 /// Why there are no items to list.

@@ -7,12 +7,8 @@ use store::{Browse, Result};
 
 /// Up to `filter.limit` flows, newest first, and the cursor of the next page when there is one.
 pub fn flows(browse: &Browse, filter: &FlowFilter) -> Result<wire::FlowPage> {
-    let limit = filter.limit.max(1);
-    // One row more than wanted tells whether there is a next page.
-    let mut flows = browse.flows(&FlowFilter { limit: limit + 1, ..filter.clone() })?;
-    let more = flows.len() > limit;
-    flows.truncate(limit);
-    let next = flows.last().filter(|_| more).map(|flow| flow.id.to_string());
+    let (flows, next) = browse.flows(filter)?;
+    let next = next.map(|id| id.to_string());
     Ok(wire::FlowPage { flows: flows.iter().map(convert::flow_view).collect(), next })
 }
 

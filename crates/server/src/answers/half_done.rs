@@ -19,8 +19,7 @@ pub fn half_done(
     now: Timestamp,
 ) -> Result<wire::ProgressPage> {
     let looked_at = (limit * 4).min(limits::HALF_DONE_LOOKED_AT);
-    let candidates = candidates(browse, after.unwrap_or_default(), looked_at)?;
-    let is_all = candidates.len() < looked_at;
+    let (candidates, until) = candidates(browse, after.unwrap_or_default(), looked_at)?;
     let around = browse.circumstances(now)?;
     let (mut half_done, mut known, mut last) = (Vec::new(), Known::default(), None);
     for (id, candidate) in &candidates {
@@ -37,20 +36,33 @@ pub fn half_done(
         };
         let found = found.filter(|(_, account)| account.is_half_done());
         half_done.extend(found.map(|(view, _)| view));
-        last = Some(StepId::from_bytes(*id).to_string());
+        last = Some(cursor(*id));
     }
-    Ok(wire::ProgressPage { half_done, next: last.filter(|_| !is_all) })
+    Ok(wire::ProgressPage { half_done, next: until.map(cursor) })
 }
 
-fn candidates(browse: &Browse, after: [u8; 16], limit: usize) -> Result<Vec<([u8; 16], Candidate)>> {
+fn cursor(id: [u8; 16]) -> String {
+    StepId::from_bytes(id).to_string()
+}
+
+type Candidates = Vec<([u8; 16], Candidate)>;
+
+/// Those that were found by all looks, and behind which to go on; none where nothing is left.
+fn candidates(browse: &Browse, after: [u8; 16], limit: usize) -> Result<(Candidates, Option<[u8; 16]>)> {
     let workflows = browse.unfinished_workflows(after, limit)?;
     let flows = browse.unfinished_flows(after, limit)?;
     let trees = browse.unfinished_trees(after, limit)?;
-    let mut all: Vec<([u8; 16], Candidate)> = Vec::with_capacity(workflows.len() + flows.len() + trees.len());
-    all.extend(workflows.into_iter().map(|w| (*w.id.bytes(), Candidate::Workflow(Box::new(w)))));
-    all.extend(flows.into_iter().map(|f| (*f.id.bytes(), Candidate::Flow(Box::new(f)))));
-    all.extend(trees.into_iter().map(|id| (*id.bytes(), Candidate::Tree(id))));
+    let mut until = [workflows.until, flows.until, trees.until].into_iter().flatten().min();
+    let mut all: Candidates = Vec::new();
+    all.extend(workflows.found.into_iter().map(|(id, w)| (id, Candidate::Workflow(Box::new(w)))));
+    all.extend(flows.found.into_iter().map(|(id, f)| (id, Candidate::Flow(Box::new(f)))));
+    all.extend(trees.found.into_iter().map(|(id, step)| (id, Candidate::Tree(step))));
+    // Behind the look that went least far others may have left something out.
+    all.retain(|(id, _)| until.is_none_or(|until| *id <= until));
     all.sort_by_key(|(id, _)| *id);
-    all.truncate(limit);
-    Ok(all)
+    if all.len() > limit {
+        all.truncate(limit);
+        until = all.last().map(|(id, _)| *id);
+    }
+    Ok((all, until))
 }

@@ -1,10 +1,10 @@
 //! How far workflows, trees of steps and flows are, and which of them are half done.
 
-use super::workflows::runs;
+use super::workflows::{in_order, runs};
 use crate::convert;
 use crate::secrets::{Known, Secrets};
 use engine::account::{Account, Course, Items, Part, PartStanding, account};
-use model::definition::{Definition, FailurePolicy};
+use model::definition::{Definition, FailurePolicy, StepDef};
 use model::{
     Block, Flow, FlowId, FlowState, FlowStep, FlowStepState, PauseState, State, StepId, Timestamp, Workflow,
     WorkflowId, WorkflowState, limits,
@@ -46,7 +46,7 @@ pub(super) fn percent(
     (workflow, definition): (&Workflow, &Definition),
     runs: &Runs,
 ) -> Result<u8> {
-    let parts = workflow_parts(browse, definition, runs)?;
+    let parts = workflow_parts(browse, &listed(definition), runs)?;
     Ok(account(&parts, course(workflow.state), None).percent.floor() as u8)
 }
 
@@ -58,10 +58,11 @@ pub(super) fn of_workflow(
     let (secrets, definition) =
         (known.secrets(browse, workflow)?, known.definition(browse, &workflow.definition)?);
     let runs = runs(browse.workflow_steps(workflow.id)?);
-    let parts = workflow_parts(browse, &definition, &runs)?;
+    let listed = listed(&definition);
+    let parts = workflow_parts(browse, &listed, &runs)?;
     let account = account(&parts, course(workflow.state), None);
     let rows: Vec<Option<&StepRow>> =
-        (0..parts.len()).map(|n| runs.get(&(n as u32)).and_then(|runs| runs.last())).collect();
+        listed.iter().map(|(n, _)| runs.get(n).and_then(|runs| runs.last())).collect();
     let mut waits_for = awaited(browse, workflow)?;
     let notes = notes(browse, &rows, (&secrets, around), &mut waits_for)?;
     let whole = Whole { parts, notes, account, waits_for };
@@ -84,10 +85,24 @@ fn course(state: WorkflowState) -> Course {
     }
 }
 
-fn workflow_parts(browse: &Browse, definition: &Definition, runs: &Runs) -> Result<Vec<Part>> {
-    let mut parts = Vec::with_capacity(definition.steps.len());
-    for (n, def) in definition.steps.iter().enumerate() {
-        let row = runs.get(&(n as u32)).and_then(|runs| runs.last());
+/// The steps as they are written, with their numbers, and what polls behind one just after it: that is told in the words of its step.
+fn listed(definition: &Definition) -> Vec<(u32, StepDef)> {
+    let (whole, polls) = definition.clone().expanded();
+    let written = definition.steps.len();
+    let of = |n: usize| {
+        let mut def = whole.steps[n].clone();
+        if let Some(before) = n.checked_sub(written).and_then(|poll| polls.get(poll)) {
+            def.status_message = whole.steps[*before as usize].status_message.clone();
+        }
+        (n as u32, def)
+    };
+    in_order(written, &polls).map(of).collect()
+}
+
+fn workflow_parts(browse: &Browse, listed: &[(u32, StepDef)], runs: &Runs) -> Result<Vec<Part>> {
+    let mut parts = Vec::with_capacity(listed.len());
+    for (n, def) in listed {
+        let row = runs.get(n).and_then(|runs| runs.last());
         // A row of a workflow is made when its turn has come.
         let standing = row.map_or(PartStanding::Pending, |row| match row.step.state {
             State::Pending => PartStanding::Running,

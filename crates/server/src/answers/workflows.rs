@@ -16,13 +16,21 @@ const ASKED_MAX: usize = 50;
 
 /// Up to `filter.limit` workflows, newest first, and the cursor of the next page when there is one.
 pub fn workflows(browse: &Browse, filter: &WorkflowFilter) -> Result<wire::WorkflowPage> {
+    workflows_down_to(browse, filter, None)
+}
+
+pub(super) fn workflows_down_to(
+    browse: &Browse,
+    filter: &WorkflowFilter,
+    oldest: Option<WorkflowId>,
+) -> Result<wire::WorkflowPage> {
     let mut filter = filter.clone();
     let limit = filter.limit.max(1);
     let (mut workflows, mut known) = (Vec::new(), Known::default());
     loop {
         // One row more than wanted tells whether there is a next page.
         filter.limit = (limit + 1 - workflows.len()).min(ROWS_AT_ONCE);
-        let rows = browse.workflows(&filter)?;
+        let rows = browse.workflows_down_to(&filter, oldest)?;
         for row in &rows {
             if workflows.len() == limit {
                 return Ok(wire::WorkflowPage { workflows, next: filter.after.map(|id| id.to_string()) });
@@ -83,7 +91,7 @@ fn compensation(run: &model::CompensationRun, secrets: &Secrets) -> wire::Compen
 }
 
 /// The steps as they are written, and what polls behind one just after it.
-fn in_order(written: usize, polls: &[u32]) -> impl Iterator<Item = usize> {
+pub(super) fn in_order(written: usize, polls: &[u32]) -> impl Iterator<Item = usize> {
     let behind = move |n: usize| polls.iter().position(|before| *before as usize == n).map(|i| written + i);
     (0..written).flat_map(move |n| [Some(n), behind(n)].into_iter().flatten())
 }

@@ -4,17 +4,19 @@ use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::convert;
+use crate::describe::Tagged;
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, page_size};
+use crate::extract::{Expected, Params, Path, Posted, page_size};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::{EngineError, Review};
 use model::Severity;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use store::AlertFilter;
 
-#[derive(Deserialize, Default, Clone)]
+#[derive(Deserialize, Default, Clone, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     /// `open` (usual), `closed` or `all`.
@@ -27,7 +29,10 @@ pub struct Wanted {
     pub entity: Option<String>,
     pub entity_id: Option<String>,
     pub rule: Option<String>,
+    /// `next` of the page before.
+    #[serde(rename = "after", alias = "before")]
     pub before: Option<u64>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     pub limit: Option<usize>,
 }
 
@@ -68,10 +73,11 @@ pub async fn list(
 pub async fn show(
     State(app): State<Arc<App>>,
     Path(id): Path<u64>,
-) -> Result<Json<wire::AlertShow>, ApiError> {
+) -> Result<Tagged<wire::AlertShow>, ApiError> {
     let now = app.now();
     let found = app.read(move |browse| answers::alert(browse, id, now)).await?;
-    found.map(Json).ok_or(ApiError::Engine(EngineError::NoAlert(id)))
+    let shown = found.ok_or(ApiError::Engine(EngineError::NoAlert(id)))?;
+    Ok(Tagged::revision(shown.alert.revision, shown))
 }
 
 pub async fn figures(State(app): State<Arc<App>>) -> Result<Json<wire::AlertFiguresView>, ApiError> {
@@ -92,10 +98,18 @@ pub fn review_of(verb: &str, body: wire::AlertReviewBody) -> Option<Review> {
     })
 }
 
+#[derive(Deserialize, JsonSchema)]
+pub struct Named {
+    id: u64,
+    #[schemars(extend("enum" = ["ack", "assign", "note", "resolve", "reopen"]))]
+    verb: String,
+}
+
 pub async fn review(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path((id, verb)): Path<(u64, String)>,
+    Path(Named { id, verb }): Path<Named>,
+    expected: Expected,
     Posted(mut body): Posted<wire::AlertReviewBody>,
 ) -> Result<Json<wire::AlertView>, ApiError> {
     let by = caller.signed(body.by.take())?;
@@ -103,6 +117,6 @@ pub async fn review(
         format!("`{verb}` is nothing that is done to an alert; write ack, assign, note, resolve or reopen")
     };
     let wanted = review_of(&verb, body).ok_or_else(|| ApiError::NotFound(strange()))?;
-    let alert = app.site.engine.review(id, wanted, by).await?;
+    let alert = app.site.engine.review_seen((id, expected.revision()?), wanted, by).await?;
     Ok(Json(convert::alert_view(&alert, app.now())))
 }

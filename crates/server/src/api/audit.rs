@@ -4,21 +4,15 @@ use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Params, page_size};
+use crate::pages::{Wanted, place};
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
 use std::sync::Arc;
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub struct Wanted {
-    limit: Option<usize>,
-}
 
 pub async fn list(
     State(app): State<Arc<App>>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::AuditPage>, ApiError> {
-    let limit = page_size(wanted.limit)?;
-    Ok(Json(app.read(move |browse| answers::audit(browse, limit)).await?))
+    let (limit, after) = (page_size(wanted.limit)?, place(wanted.after.as_deref())?);
+    Ok(Json(app.read(move |browse| answers::audit(browse, after, limit)).await?))
 }

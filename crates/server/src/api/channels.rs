@@ -4,23 +4,31 @@ use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::convert;
+use crate::describe::Tagged;
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, Signed, page_size};
+use crate::extract::{Params, Path, Posted, Signed, page_size};
+use crate::pages::{Order, Wanted, part, place_in_time};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::EngineError;
 use model::Severity;
-use serde::Deserialize;
 use std::sync::Arc;
 
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub struct Wanted {
-    limit: Option<usize>,
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<wire::ChannelPage>, ApiError> {
+    let all = app.read(answers::channels).await?.channels;
+    let (channels, next) = part(all, &wanted, Order::Rising, |channel| &channel.name)?;
+    Ok(Json(wire::ChannelPage { channels, next }))
 }
 
-pub async fn list(State(app): State<Arc<App>>) -> Result<Json<wire::ChannelPage>, ApiError> {
-    app.read(answers::channels).await.map(Json)
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+) -> Result<Tagged<wire::ChannelView>, ApiError> {
+    let view = found(&app, &name).await?;
+    Ok(Tagged::revision(view.revision, view))
 }
 
 async fn found(app: &App, name: &str) -> Result<wire::ChannelView, ApiError> {
@@ -47,10 +55,10 @@ pub async fn remove(
     caller: Caller,
     Path(name): Path<String>,
     Posted(Signed { by }): Posted<Signed>,
-) -> Result<Json<serde_json::Value>, ApiError> {
+) -> Result<Json<wire::RemovedView>, ApiError> {
     let by = caller.signed(by)?;
     match app.site.engine.remove_channel(name.clone(), by).await? {
-        true => Ok(Json(serde_json::json!({ "removed": name }))),
+        true => Ok(Json(wire::RemovedView { removed: name })),
         false => Err(ApiError::Engine(EngineError::NoChannel(name))),
     }
 }
@@ -72,8 +80,8 @@ pub async fn test(
 
 pub async fn notices(
     State(app): State<Arc<App>>,
-    Params(Wanted { limit }): Params<Wanted>,
+    Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::NoticePage>, ApiError> {
-    let limit = page_size(limit)?;
-    app.read(move |browse| answers::notices(browse, limit)).await.map(Json)
+    let (limit, after) = (page_size(wanted.limit)?, place_in_time(wanted.after.as_deref())?);
+    app.read(move |browse| answers::notices_behind(browse, after.as_ref(), limit)).await.map(Json)
 }

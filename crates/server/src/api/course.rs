@@ -3,17 +3,20 @@
 use crate::answers::{self, NoItems};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Params, ThisWorkflow, page_size};
+use crate::extract::{Params, Path, ThisWorkflow, page_size};
+use crate::pages::{Wanted, place_in_time};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::EngineError;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WantedEvents {
     after: Option<u64>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
 }
 
@@ -32,20 +35,25 @@ pub async fn events(
 pub async fn decisions(
     State(app): State<Arc<App>>,
     ThisWorkflow(id): ThisWorkflow,
+    Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::DecisionPage>, ApiError> {
-    let found = app.read(move |browse| answers::decisions(browse, id)).await?;
+    let limit = wanted.whole()?;
+    // The kind stands before the key, which may hold anything.
+    let after = place_in_time(wanted.after.as_deref())?.map(|(at, kind, key)| (at, key, kind));
+    let found = app.read(move |browse| answers::decisions_behind(browse, id, after.as_ref(), limit)).await?;
     found.map(Json).ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
     key: String,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WantedItems {
     after: Option<u32>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
 }
 

@@ -4,15 +4,17 @@ use super::operate::How;
 use crate::access::Caller;
 use crate::answers::{self, Standing};
 use crate::app::App;
-use crate::drawing;
+use crate::bulk;
+use crate::describe::{MadeOrThere, Tagged};
+use crate::drawing::{self, Picture};
 use crate::error::ApiError;
-use crate::extract::{Params, PostedText, page_size};
+use crate::extract::{Params, Path, PostedText, page_size};
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
+use definition::Change;
 use engine::{Applied, EngineError};
 use model::definition::Definition;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -24,24 +26,28 @@ pub async fn apply(
     caller: Caller,
     Params(How { dry_run }): Params<How>,
     PostedText(text): PostedText,
-) -> Result<(StatusCode, Json<wire::DefinitionApplied>), ApiError> {
+) -> Result<MadeOrThere<wire::DefinitionApplied>, ApiError> {
     let by = caller.signed(None)?;
     let read = tokio::task::spawn_blocking(move || definition::read(&text, NAME).map(|read| read.definition));
     let given_up = |_| ApiError::NotReady("the definition was not read to its end".into());
     let definition = read.await.map_err(given_up)?.map_err(ApiError::Definition)?;
+    if definition.workflow == bulk::WORKFLOW {
+        return Err(ApiError::Forbidden(
+            "this definition is the server's own; give yours another name".into(),
+        ));
+    }
     caller.covers_definition(&definition, app.site.engine.queues())?;
     let looked_at = definition.clone();
     let standing = app.read(move |browse| answers::standing(browse, &looked_at)).await?;
     let stored = answers::stored(&definition);
     let hash = stored.pinned.hash.to_string();
-    let (applied, status) = match dry_run {
-        true => (would_be(&definition, &hash, &standing)?, StatusCode::OK),
-        false => match app.site.engine.apply_definition(stored, by).await? {
-            Applied::Created => (Applied::Created, StatusCode::CREATED),
-            Applied::Unchanged => (Applied::Unchanged, StatusCode::OK),
-        },
+    let applied = match dry_run {
+        true => would_be(&definition, &hash, &standing)?,
+        false => app.site.engine.apply_definition(stored, by).await?,
     };
-    Ok((status, Json(applied_view(definition, hash, applied, standing))))
+    let is_new = !dry_run && matches!(applied, Applied::Created);
+    let view = applied_view(definition, hash, applied, standing);
+    Ok(if is_new { MadeOrThere::Made(view) } else { MadeOrThere::There(view) })
 }
 
 /// What storing it would come to.
@@ -76,11 +82,12 @@ fn applied_view(
     }
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     workflow: Option<String>,
     after: Option<String>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
 }
 
@@ -100,7 +107,7 @@ pub async fn list(
     page.await.map(Json)
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, JsonSchema)]
 pub struct Named {
     workflow: String,
     version: Option<String>,
@@ -116,15 +123,72 @@ async fn found(app: &App, named: Named) -> Result<(wire::DefinitionView, Definit
     found.ok_or(ApiError::Engine(EngineError::NoDefinition(name)))
 }
 
+/// The newest version.
 pub async fn show(
-    State(app): State<Arc<App>>,
-    Path(named): Path<Named>,
-) -> Result<Json<wire::DefinitionShow>, ApiError> {
-    let (about, definition) = found(&app, named).await?;
-    Ok(Json(wire::DefinitionShow { about, definition: answers::as_written(&definition) }))
+    state: State<Arc<App>>,
+    named: Path<Named>,
+) -> Result<Tagged<wire::DefinitionShow>, ApiError> {
+    show_version(state, named).await
 }
 
-#[derive(Deserialize, Default)]
+pub async fn show_version(
+    State(app): State<Arc<App>>,
+    Path(named): Path<Named>,
+) -> Result<Tagged<wire::DefinitionShow>, ApiError> {
+    let (about, definition) = found(&app, named).await?;
+    let tag = about.hash.clone();
+    Ok(Tagged { tag, view: wire::DefinitionShow { about, definition: answers::as_written(&definition) } })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Against {
+    /// The other version.
+    to: String,
+}
+
+pub async fn diff(
+    State(app): State<Arc<App>>,
+    Path(named): Path<Named>,
+    Params(Against { to }): Params<Against>,
+) -> Result<Json<wire::DefinitionDiff>, ApiError> {
+    let other = Named { version: Some(to), ..named.clone() };
+    let ((_, from), (_, to)) = (found(&app, named).await?, found(&app, other).await?);
+    Ok(Json(wire::DefinitionDiff { changes: definition::diff(&from, &to).iter().map(changed).collect() }))
+}
+
+fn changed(change: &Change) -> wire::DefinitionChange {
+    let (word, step) = match change {
+        Change::Added { step, .. } => ("added", Some(step.clone())),
+        Change::Removed { step, .. } => ("removed", Some(step.clone())),
+        Change::Moved { step, .. } => ("moved", Some(step.clone())),
+        Change::Option { step, .. } => ("option", step.clone()),
+    };
+    let mut view = wire::DefinitionChange {
+        change: word.into(),
+        step,
+        kind: None,
+        behind: None,
+        option: None,
+        from: None,
+        to: None,
+        told: change.to_string(),
+    };
+    match change.clone() {
+        Change::Added { kind, .. } | Change::Removed { kind, .. } => view.kind = Some(kind),
+        Change::Moved { behind, .. } => view.behind = behind,
+        Change::Option { option, from, to, .. } => {
+            (view.option, view.from, view.to) = (Some(option), from, to);
+        }
+    }
+    view
+}
+
+pub async fn schema() -> Json<serde_json::Value> {
+    Json(definition::schema())
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Drawn {
     format: drawing::Format,
@@ -134,7 +198,7 @@ pub async fn graph(
     State(app): State<Arc<App>>,
     Path(named): Path<Named>,
     Params(Drawn { format }): Params<Drawn>,
-) -> Result<Response, ApiError> {
+) -> Result<Picture, ApiError> {
     let (_, definition) = found(&app, named).await?;
     drawing::definition(definition, format).await
 }

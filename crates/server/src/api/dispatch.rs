@@ -4,8 +4,9 @@
 //!        the engine's, so whatever was begun, refused or unknown is done with for the queue.
 
 use crate::app::App;
+use crate::describe::{Answers, Operation};
+use crate::extract::PostedText;
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +14,11 @@ use std::sync::Arc;
 
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-pub async fn process(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
+pub async fn process(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    PostedText(body): PostedText,
+) -> Answer {
     let Some(processing) = &app.site.processing else {
         let message =
             "nothing is dispatched over a queue here; see `[dispatch-scheduler]` of the configuration";
@@ -31,9 +36,27 @@ pub async fn process(State(app): State<Arc<App>>, headers: HeaderMap, body: Byte
     answer(status, ack, &message)
 }
 
-fn answer(status: StatusCode, ack: bool, message: &str) -> Response {
+fn answer(status: StatusCode, ack: bool, message: &str) -> Answer {
     let message = Some(message.to_string()).filter(|text| !text.is_empty());
-    (status, Json(wire::ProcessView { ack, message, delay_seconds: None })).into_response()
+    Answer(status, wire::ProcessView { ack, message, delay_seconds: None })
+}
+
+/// In the words of the router, with the status that it goes by.
+pub struct Answer(StatusCode, wire::ProcessView);
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        (self.0, Json(self.1)).into_response()
+    }
+}
+
+impl Answers for Answer {
+    fn answer(about: &mut Operation) {
+        for status in [200, 400, 401, 409, 500, 503] {
+            about.answers_json::<wire::ProcessView>(status);
+        }
+        about.body = Some(about.schemas.read::<wire::ProcessBody>());
+    }
 }
 
 /// What came of a call.

@@ -7,10 +7,11 @@ use crate::extract::Params;
 use axum::Json;
 use axum::extract::State;
 use engine::EngineError;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scope {
     dispatch_group: Option<String>,

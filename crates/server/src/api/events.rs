@@ -2,14 +2,16 @@
 
 use crate::access::Caller;
 use crate::app::App;
+use crate::describe::{Answers, Operation};
 use crate::error::ApiError;
 use crate::extract::{Params, workflow_id};
 use crate::listen::{Listener, Positions, Wanted};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::sse::{KeepAlive, Sse};
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use futures_util::stream::unfold;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 /// A proxy that gathers answers would keep the events.
 const UNBUFFERED: [(HeaderName, &str); 1] = [(HeaderName::from_static("x-accel-buffering"), "no")];
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Asked {
     #[serde(rename = "type")]
@@ -30,12 +32,28 @@ pub struct Asked {
     after: Option<String>,
 }
 
+/// A stream of CloudEvents.
+pub struct Events<S>(S);
+
+impl<S: IntoResponse> IntoResponse for Events<S> {
+    fn into_response(self) -> Response {
+        self.0.into_response()
+    }
+}
+
+impl<S> Answers for Events<S> {
+    fn answer(about: &mut Operation) {
+        let event = about.schemas.written::<wire::CloudEvent>();
+        about.answers(200, [("text/event-stream", Some(event))]);
+    }
+}
+
 pub async fn listen(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
     Params(asked): Params<Asked>,
-) -> Result<impl IntoResponse, ApiError> {
+) -> Result<Events<impl IntoResponse>, ApiError> {
     let workflow = asked.workflow_id.as_deref().map(workflow_id).transpose()?;
     let wanted = Wanted::read(asked.kinds.as_deref(), workflow).map_err(ApiError::BadRequest)?;
     let listener = Listener::join(&app, caller, wanted, from(&headers, asked.after)?).await?;
@@ -44,7 +62,7 @@ pub async fn listen(
         Some((Ok::<_, Infallible>(event), listener))
     });
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
-    Ok((AppendHeaders(UNBUFFERED), Sse::new(events).keep_alive(keep_alive)))
+    Ok(Events((AppendHeaders(UNBUFFERED), Sse::new(events).keep_alive(keep_alive))))
 }
 
 /// A browser that comes back says so in the header, whatever its address says.

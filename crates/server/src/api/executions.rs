@@ -2,15 +2,16 @@
 
 use crate::app::App;
 use crate::convert::instant;
+use crate::describe::Empty;
 use crate::error::ApiError;
 use crate::executions;
-use crate::extract::{Params, Posted, page_size};
+use crate::extract::{Params, Path, Posted, page_size};
 use crate::idempotency::NAMESPACE;
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::State;
 use engine::{Ask, Begin, Held};
 use model::{ExecutionName, OwnerToken, limits};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -83,20 +84,17 @@ fn held(namespace: String, key: String, owner: &str) -> Result<Held, ApiError> {
 pub async fn complete(
     State(app): State<Arc<App>>,
     Posted(body): Posted<CompleteBody>,
-) -> Result<StatusCode, ApiError> {
+) -> Result<Empty, ApiError> {
     let held = held(body.namespace, body.key, &body.owner)?;
     let answer = body.answer.map_or_else(|| "null".into(), |raw| raw.get().to_string());
     app.site.engine.executions().complete(&held, answer).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Empty)
 }
 
-pub async fn fail(
-    State(app): State<Arc<App>>,
-    Posted(body): Posted<FailBody>,
-) -> Result<StatusCode, ApiError> {
+pub async fn fail(State(app): State<Arc<App>>, Posted(body): Posted<FailBody>) -> Result<Empty, ApiError> {
     let held = held(body.namespace, body.key, &body.owner)?;
     app.site.engine.executions().fail(&held, body.error).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Empty)
 }
 
 pub async fn renew(
@@ -109,7 +107,7 @@ pub async fn renew(
     Ok(Json(RenewedView { lease_ends_at: instant(ends) }))
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct How {
     dry_run: bool,
@@ -128,11 +126,12 @@ pub async fn forget(
 }
 
 /// The parameters of a list, as written.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     namespace: Option<String>,
     state: Option<String>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
     after: Option<String>,
 }

@@ -5,13 +5,14 @@ use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::convert;
+use crate::describe::{MadeOrThere, Tagged};
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, ThisFlow, page_size};
+use crate::extract::{Expected, Params, Path, Posted, ThisFlow, page_size};
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::State;
 use engine::{FlowError, FlowNow, FlowRefusal, FlowWish, Saying, flow_action};
 use model::{FlowAction, FlowId, FlowState, FlowStepState, NewStep};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use store::flows::{FlowFilter, FlowShown};
@@ -21,7 +22,7 @@ pub async fn start(
     State(app): State<Arc<App>>,
     caller: Caller,
     Posted(mut body): Posted<FlowBody>,
-) -> Result<(StatusCode, Json<FlowNowView>), ApiError> {
+) -> Result<MadeOrThere<FlowNowView>, ApiError> {
     let by = caller.signed(body.by.take())?;
     let start = convert::start_flow(body, by).map_err(|fault| ApiError::Invalid(vec![fault]))?;
     // What it declares is made into steps later, by whoever asks; a key with a scope declares none for other queues.
@@ -29,8 +30,8 @@ pub async fn start(
     let steps: Vec<NewStep> = declared.map(queued).collect();
     caller.covers_steps(&steps, app.site.engine.queues())?;
     let now = app.site.engine.flows().start(start).await?;
-    let status = if now.changed { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(convert::flow_now_view(&now, None))))
+    let view = convert::flow_now_view(&now, None);
+    Ok(if now.changed { MadeOrThere::Made(view) } else { MadeOrThere::There(view) })
 }
 
 /// As far as a scope asks for it.
@@ -39,7 +40,7 @@ fn queued(action: &FlowAction) -> NewStep {
 }
 
 /// The parameters of a list, as written.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     #[serde(rename = "type")]
@@ -50,6 +51,7 @@ pub struct Wanted {
     pub user: Option<String>,
     pub state: Option<String>,
     pub live: bool,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     pub limit: Option<usize>,
     pub after: Option<String>,
 }
@@ -89,14 +91,16 @@ pub fn missing(id: FlowId) -> ApiError {
 pub async fn show(
     State(app): State<Arc<App>>,
     ThisFlow(id): ThisFlow,
-) -> Result<Json<wire::FlowShow>, ApiError> {
+) -> Result<Tagged<wire::FlowShow>, ApiError> {
     let found = app.read(move |browse| answers::flow(browse, id)).await?;
-    Ok(Json(found.ok_or_else(|| missing(id))?))
+    let shown = found.ok_or_else(|| missing(id))?;
+    Ok(Tagged::revision(shown.flow.revision, shown))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct OfStep {
     step: String,
+    #[schemars(extend("enum" = ["complete", "fail", "skip"]))]
     verb: String,
 }
 
@@ -150,8 +154,9 @@ pub async fn finish(
     Ok(Json(convert::flow_now_view(&now, None)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
+    #[schemars(extend("enum" = ["retry", "cancel"]))]
     verb: String,
 }
 
@@ -159,7 +164,8 @@ pub struct Named {
 pub async fn ask(
     State(app): State<Arc<App>>,
     caller: Caller,
-    (ThisFlow(flow), Path(Named { verb }), Params(How { dry_run })): (ThisFlow, Path<Named>, Params<How>),
+    (ThisFlow(flow), Path(Named { verb })): (ThisFlow, Path<Named>),
+    (expected, Params(How { dry_run })): (Expected, Params<How>),
     Posted(body): Posted<OperateBody>,
 ) -> Result<Json<FlowNowView>, ApiError> {
     let wish = match verb.as_str() {
@@ -171,6 +177,10 @@ pub async fn ask(
         }
     };
     let shown = possible(&app, &caller, flow, wish).await?;
+    if expected.revision()?.is_some_and(|seen| seen != shown.flow.version) {
+        let now = shown.flow.version;
+        return Err(ApiError::Changed(format!("flow {flow} has changed since; it is at revision {now} now")));
+    }
     let saying = Saying { flow, message: explained(body.why)?, by: caller.signed(body.by)? };
     if dry_run {
         let now = FlowNow { flow: shown.flow, steps: shown.steps, changed: false };

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use axum::Json;
 use axum::extract::State;
+use model::limits;
 use std::sync::Arc;
 
 pub async fn livez() -> &'static str {
@@ -20,6 +21,9 @@ pub async fn readyz(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<
 }
 
 async fn ready(app: &App) -> Result<Json<wire::ReadyView>, ApiError> {
+    if app.site.engine.is_stopping() {
+        return Err(ApiError::NotReady("it is stopping; what it does is being finished".into()));
+    }
     if !app.site.engine.is_healthy() {
         return Err(ApiError::NotReady("the last commit did not go through; nothing new is accepted".into()));
     }
@@ -27,6 +31,11 @@ async fn ready(app: &App) -> Result<Json<wire::ReadyView>, ApiError> {
     read.map_err(|problem| ApiError::NotReady(format!("the database cannot be read: {problem}")))?;
     if let Some(trouble) = app.site.processing.as_ref().and_then(|processing| processing.trouble()) {
         return Err(ApiError::NotReady(trouble));
+    }
+    if app.site.engine.is_stalled() {
+        let minutes = limits::NO_PROGRESS.as_secs() / 60;
+        let problem = format!("work waits, and no step has ended for over {minutes} minutes");
+        return Err(ApiError::NotReady(format!("{problem}; `stepfast alerts list` says where")));
     }
     Ok(Json(wire::ReadyView { ready: true }))
 }

@@ -3,19 +3,24 @@
 use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
+use crate::describe::Created;
 use crate::error::ApiError;
-use crate::extract::{Posted, Signed, ThisKey};
+use crate::extract::{Params, Posted, Signed, ThisKey};
+use crate::pages::{Order, Wanted, part};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use model::NewKey;
 use std::sync::Arc;
 
-pub async fn list(State(app): State<Arc<App>>) -> Result<Json<wire::KeyPage>, ApiError> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<wire::KeyPage>, ApiError> {
     let now = app.now();
     let keys = app.read(|browse| browse.keys()).await?;
     let keys = keys.iter().map(|key| convert::key_view(key, now)).collect();
-    Ok(Json(wire::KeyPage { keys, refused: app.keys.refused() }))
+    let (keys, next) = part(keys, &wanted, Order::Falling, |key: &wire::KeyView| &key.id)?;
+    Ok(Json(wire::KeyPage { keys, next, refused: app.keys.refused() }))
 }
 
 /// The answer holds the key, for the only time.
@@ -23,13 +28,13 @@ pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     Posted(body): Posted<wire::KeyBody>,
-) -> Result<(StatusCode, Json<wire::KeyMadeView>), ApiError> {
+) -> Result<Created<wire::KeyMadeView>, ApiError> {
     let by = caller.signed(body.by)?;
     let wire::KeyBody { name, role, scope, expires_days, .. } = body;
     let new = NewKey { name, role, scope, expires_days };
     let (key, secret) = app.site.engine.add_key(new, by).await?;
     app.keys.forget().await;
-    Ok((StatusCode::CREATED, Json(convert::key_made_view(&key, &secret, app.now()))))
+    Ok(Created(convert::key_made_view(&key, &secret, app.now())))
 }
 
 pub async fn revoke(

@@ -6,17 +6,19 @@ use crate::answers;
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, page_size};
+use crate::extract::{Params, Path, Posted, page_size};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::{GroupOperation, GroupVerb};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     pub after: Option<String>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     pub limit: Option<usize>,
 }
 
@@ -41,9 +43,10 @@ pub async fn show(
     Ok(Json(found.ok_or_else(idle)?))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
     name: String,
+    #[schemars(extend("enum" = verbs()))]
     verb: String,
 }
 
@@ -63,10 +66,13 @@ pub async fn operate(
     Ok(Json(convert::group_operated_view(&name, verb, &done)))
 }
 
+fn verbs() -> Vec<&'static str> {
+    GroupVerb::ALL.iter().map(|verb| verb.word()).collect()
+}
+
 fn which(word: &str) -> Result<GroupVerb, ApiError> {
     GroupVerb::ALL.into_iter().find(|verb| verb.word() == word).ok_or_else(|| {
-        let known: Vec<&str> = GroupVerb::ALL.iter().map(|verb| verb.word()).collect();
-        let known = known.join(", ");
+        let known = verbs().join(", ");
         ApiError::NotFound(format!("`{word}` cannot be done to a message group; these can: {known}"))
     })
 }

@@ -3,7 +3,9 @@
 mod alerts;
 mod audit;
 mod breaker;
+mod bulk;
 mod channels;
+mod check;
 mod course;
 mod definitions;
 mod dispatch;
@@ -17,6 +19,7 @@ mod keys;
 mod message_groups;
 mod metrics;
 mod nodes;
+mod openapi;
 mod operate;
 mod polls;
 mod pools;
@@ -36,6 +39,7 @@ pub use alerts::{Wanted as WantedAlerts, review_of};
 pub use dispatch::{Processed, Processing};
 pub use flows::{Wanted as WantedFlows, missing as missing_flow};
 pub use message_groups::Wanted as WantedGroups;
+pub use operate::explained;
 pub use progress::Wanted as WantedProgress;
 pub use router::{Routing, serve as serve_router};
 pub use steps::Wanted;
@@ -61,7 +65,7 @@ pub fn routes() -> Routes {
         .at("/v1/steps/{id}/{verb}", [post(Operate, operate::operate)])
         .at("/v1/definitions", [get(View, definitions::list), text(Operate, definitions::apply)])
         .at("/v1/definitions/{workflow}", [get(View, definitions::show)])
-        .at("/v1/definitions/{workflow}/{version}", [get(View, definitions::show)])
+        .at("/v1/definitions/{workflow}/{version}", [get(View, definitions::show_version)])
         .at("/v1/definitions/{workflow}/{version}/graph", [get(View, definitions::graph)])
         .at("/v1/workflows", [get(View, workflows::list), post(Start, workflows::start)])
         .at("/v1/workflows/{id}", [get(View, workflows::show)])
@@ -146,11 +150,30 @@ fn told() -> Routes {
         .at("/v1/stuck/rules", [get(View, stuck::rules)])
         .at(
             "/v1/stuck/rules/{name}",
-            [put(Administer, stuck::put_rule), delete(Administer, stuck::remove_rule)],
+            [
+                get(View, stuck::rule),
+                put(Administer, stuck::put_rule),
+                delete(Administer, stuck::remove_rule),
+            ],
         )
         .at("/v1/stuck/auto", [put(Operate, stuck::switch)])
         .at("/v1/channels", [get(View, channels::list), post(Administer, channels::put)])
+        .at("/v1/channels/{name}", [get(View, channels::show)])
         .at("/v1/channels/{name}/remove", [post(Administer, channels::remove)])
         .at("/v1/channels/{name}/test", [post(Operate, channels::test)])
         .at("/v1/notices", [get(View, channels::notices)])
+        .and(whole())
+}
+
+/// What is about all of it: its description, a check of everything, and the same done to many.
+fn whole() -> Routes {
+    Routes::default()
+        .at("/openapi.json", [get(Access::Open, openapi::show)])
+        .at("/definition.schema.json", [get(Access::Open, definitions::schema)])
+        .at("/v1/definitions/{workflow}/{version}/diff", [get(View, definitions::diff)])
+        .at("/v1/pools/{name}", [get(View, pools::show)])
+        .at("/v1/check", [get(Administer, check::check)])
+        .at("/v1/bulk", [get(View, bulk::list), post(Operate, bulk::create)])
+        .at("/v1/bulk/{id}", [get(View, bulk::show)])
+        .at("/v1/bulk/{id}/cancel", [post(Operate, bulk::cancel)])
 }

@@ -4,10 +4,11 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, ThisStep};
+use crate::extract::{Expected, Params, Path, Posted, ThisStep};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::{Operation, Verb};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -15,12 +16,13 @@ pub const WHY_DEFAULT: &str = "by hand";
 /// Bytes of an explanation.
 const WHY_BYTES_MAX: usize = 4_096;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
+    #[schemars(extend("enum" = verbs()))]
     verb: String,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct How {
     pub dry_run: bool,
@@ -31,14 +33,19 @@ pub async fn operate(
     caller: Caller,
     ThisStep(step): ThisStep,
     Path(Named { verb }): Path<Named>,
-    Params(How { dry_run }): Params<How>,
+    (expected, Params(How { dry_run })): (Expected, Params<How>),
     Posted(body): Posted<wire::OperateBody>,
 ) -> Result<Json<wire::OperatedView>, ApiError> {
     let verb = which(&verb)?;
     let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
     let by = caller.signed(body.by)?;
-    let done = app.site.engine.operate(Operation { step, by, why, verb, dry_run }).await?;
+    let operation = Operation { step, by, why, verb, dry_run, expected: expected.step()? };
+    let done = app.site.engine.operate(operation).await?;
     Ok(Json(convert::operated_view(&done)))
+}
+
+fn verbs() -> Vec<&'static str> {
+    Verb::ALL.iter().map(|verb| verb.word()).chain(["retry"]).collect()
 }
 
 /// None is a retry.
@@ -46,13 +53,10 @@ fn which(word: &str) -> Result<Option<Verb>, ApiError> {
     if word == "retry" {
         return Ok(None);
     }
-    let known: Vec<&str> = Verb::ALL.iter().map(|v| v.word()).collect();
     let found = Verb::ALL.into_iter().find(|v| v.word() == word);
     found.map(Some).ok_or_else(|| {
-        ApiError::NotFound(format!(
-            "`{word}` cannot be done to a step; these can: {}, retry",
-            known.join(", ")
-        ))
+        let known = verbs().join(", ");
+        ApiError::NotFound(format!("`{word}` cannot be done to a step; these can: {known}"))
     })
 }
 

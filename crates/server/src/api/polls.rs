@@ -10,15 +10,17 @@ use axum::Json;
 use axum::extract::State;
 use engine::PollRecovery;
 use model::limits;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 use store::PollFilter;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     due: bool,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
     after: Option<String>,
 }

@@ -4,16 +4,35 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
-use crate::extract::{Posted, Signed};
+use crate::extract::{Params, Path, Posted, Signed};
+use crate::pages::{Order, Wanted, part};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::Removal;
+use model::PoolUse;
 use std::sync::Arc;
 
-pub async fn list(State(app): State<Arc<App>>) -> Result<Json<wire::PoolPage>, ApiError> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<wire::PoolPage>, ApiError> {
     let now = app.now();
     let pools = app.read(|browse| browse.pools()).await?;
-    Ok(Json(wire::PoolPage { pools: pools.iter().map(|pool| convert::pool_view(pool, now)).collect() }))
+    let (pools, next) = part(pools, &wanted, Order::Rising, |pool| &pool.pool.name)?;
+    Ok(Json(wire::PoolPage { pools: pools.iter().map(|pool| convert::pool_view(pool, now)).collect(), next }))
+}
+
+async fn found(app: &App, name: &str) -> Result<PoolUse, ApiError> {
+    let pools = app.read(|browse| browse.pools()).await?;
+    let found = pools.into_iter().find(|pool| &*pool.pool.name == name);
+    found.ok_or_else(|| ApiError::NotFound(format!("there is no pool `{name}`")))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+) -> Result<Json<wire::PoolView>, ApiError> {
+    Ok(Json(convert::pool_view(&found(&app, &name).await?, app.now())))
 }
 
 /// The same call makes a pool and changes one.
@@ -26,11 +45,7 @@ pub async fn set(
     let pool = convert::pool(&body).map_err(|fault| ApiError::Invalid(vec![fault]))?;
     let name = pool.name.clone();
     app.site.engine.put_pool(pool, by).await?;
-    let now = app.now();
-    let pools = app.read(|browse| browse.pools()).await?;
-    let set = pools.iter().find(|pool| pool.pool.name == name);
-    let gone = || ApiError::NotFound(format!("pool `{name}` was removed in the same moment"));
-    Ok(Json(convert::pool_view(set.ok_or_else(gone)?, now)))
+    Ok(Json(convert::pool_view(&found(&app, &name).await?, app.now())))
 }
 
 pub async fn remove(
@@ -38,10 +53,10 @@ pub async fn remove(
     caller: Caller,
     Path(name): Path<String>,
     Posted(Signed { by }): Posted<Signed>,
-) -> Result<Json<serde_json::Value>, ApiError> {
+) -> Result<Json<wire::RemovedView>, ApiError> {
     let by = caller.signed(by)?;
     match app.site.engine.remove_pool(name.as_str().into(), by).await? {
-        Removal::Removed => Ok(Json(serde_json::json!({ "removed": name }))),
+        Removal::Removed => Ok(Json(wire::RemovedView { removed: name })),
         Removal::Unknown => Err(ApiError::NotFound(format!("there is no pool `{name}`"))),
         Removal::InUse => Err(ApiError::Conflict(convert::POOL_IN_USE.into())),
     }

@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use engine::EngineError;
 use model::{StepId, limits};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use wire::{ProgressPage, ProgressShow};
@@ -43,10 +44,11 @@ pub async fn flow(
 }
 
 /// The parameters of the list, as written.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     pub half_done: Option<bool>,
+    #[schemars(range(min = 1, max = model::limits::HALF_DONE_PAGE_MAX))]
     pub limit: Option<usize>,
     pub after: Option<String>,
 }

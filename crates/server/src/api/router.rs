@@ -3,14 +3,15 @@
 use crate::access::{Caller, Takes};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Posted, Signed};
+use crate::extract::{Path, Posted, Signed};
 use crate::guard;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io;
@@ -40,21 +41,22 @@ fn of(app: &App) -> Result<&dyn Routing, ApiError> {
     app.site.routing.as_deref().ok_or_else(none)
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reset {
     target: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pools {
     pools: Value,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
     code: String,
+    #[schemars(extend("enum" = ["activate", "suspend"]))]
     verb: String,
 }
 

@@ -5,42 +5,48 @@ use crate::answers;
 use crate::app::App;
 use crate::attempts::{page, read_cursor};
 use crate::convert;
+use crate::describe::{Created, Tagged};
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, ThisStep, page_size};
+use crate::extract::{Params, Posted, ThisStep, Traced, page_size};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use engine::EngineError;
 use model::{NewStep, Status};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 use store::Filter;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSteps {
+    #[schemars(with = "Vec<wire::NewStepBody>")]
     steps: Vec<NewStep>,
 }
 
 pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Posted(body): Posted<CreateSteps>,
-) -> Result<(StatusCode, Json<wire::CreatedPage>), ApiError> {
+    Traced(trace): Traced,
+    Posted(mut body): Posted<CreateSteps>,
+) -> Result<Created<wire::CreatedPage>, ApiError> {
+    if let Some(trace) = trace.map(|trace| trace.to_string()) {
+        let none = body.steps.iter_mut().filter(|step| step.trace.is_none() && step.parent_step_id.is_none());
+        none.for_each(|step| step.trace = Some(trace.clone()));
+    }
     let engine = &app.site.engine;
     caller.covers_steps(&body.steps, engine.queues())?;
     let created = match caller.key() {
         Some(key) => engine.create_by(body.steps, key.signature()).await?,
         None => engine.create(body.steps).await?,
     };
-    let page = wire::CreatedPage { steps: created.iter().map(convert::created_view).collect() };
-    Ok((StatusCode::CREATED, Json(page)))
+    Ok(Created(wire::CreatedPage { steps: created.iter().map(convert::created_view).collect() }))
 }
 
 /// The parameters of a list, as written.
-#[derive(Clone, Deserialize, Default)]
+#[derive(Clone, Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     pub state: Option<String>,
@@ -52,6 +58,7 @@ pub struct Wanted {
     pub relatable_type: Option<String>,
     pub relatable_id: Option<String>,
     pub block_id: Option<String>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     pub limit: Option<usize>,
     pub after: Option<String>,
 }
@@ -117,13 +124,16 @@ pub async fn list(
 pub async fn show(
     State(app): State<Arc<App>>,
     ThisStep(id): ThisStep,
-) -> Result<Json<wire::StepShow>, ApiError> {
-    app.show(id).await.map(Json)
+) -> Result<Tagged<wire::StepShow>, ApiError> {
+    let shown = app.show(id).await?;
+    let tag = format!("{}-{}", shown.step.version, shown.step.attempt);
+    Ok(Tagged { tag, view: shown })
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WantedAttempts {
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
     after: Option<String>,
 }

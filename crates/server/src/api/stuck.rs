@@ -5,9 +5,10 @@ use crate::answers;
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
-use crate::extract::{Posted, Signed};
+use crate::extract::{Params, Path, Posted, Signed};
+use crate::pages::{Order, Wanted, part};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::{DetectOrder, Remedies, Scope, dry_detect};
 use std::sync::Arc;
 
@@ -31,8 +32,22 @@ pub async fn detect(
     Ok(Json(convert::detection_view(&detection)))
 }
 
-pub async fn rules(State(app): State<Arc<App>>) -> Result<Json<wire::StuckRulePage>, ApiError> {
-    Ok(Json(app.read(answers::stuck_rules).await?))
+pub async fn rules(
+    State(app): State<Arc<App>>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<wire::StuckRulePage>, ApiError> {
+    let wire::StuckRulePage { auto, rules, .. } = app.read(answers::stuck_rules).await?;
+    let (rules, next) = part(rules, &wanted, Order::Rising, |view| &view.rule.name)?;
+    Ok(Json(wire::StuckRulePage { auto, rules, next }))
+}
+
+pub async fn rule(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+) -> Result<Json<wire::StuckRuleView>, ApiError> {
+    let page = app.read(answers::stuck_rules).await?;
+    let found = page.rules.into_iter().find(|view| view.rule.name == name);
+    found.map(Json).ok_or_else(|| ApiError::NotFound(format!("there is no rule `{name}`")))
 }
 
 /// The same call makes a rule and changes one; what is left out stays as it is.
@@ -63,10 +78,10 @@ pub async fn remove_rule(
     caller: Caller,
     Path(name): Path<String>,
     Posted(Signed { by }): Posted<Signed>,
-) -> Result<Json<serde_json::Value>, ApiError> {
+) -> Result<Json<wire::RemovedView>, ApiError> {
     let by = caller.signed(by)?;
     match app.site.engine.remove_stuck_rule(name.clone(), by).await? {
-        true => Ok(Json(serde_json::json!({ "removed": name }))),
+        true => Ok(Json(wire::RemovedView { removed: name })),
         false => Err(ApiError::NotFound(format!(
             "no rule `{name}` is on record; one from the start can be switched off"
         ))),

@@ -4,19 +4,22 @@ use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::convert;
+use crate::describe::{Created, Tagged};
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, Signed, ThisSubscription, page_size, subscription_id};
+use crate::extract::{Expected, Params, Posted, Signed, ThisSubscription, page_size, subscription_id};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use engine::SubscriptionChange;
 use model::{Subscription, SubscriptionId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     after: Option<String>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
 }
 
@@ -39,8 +42,9 @@ async fn found(app: &App, id: SubscriptionId) -> Result<Subscription, ApiError> 
 pub async fn show(
     State(app): State<Arc<App>>,
     ThisSubscription(id): ThisSubscription,
-) -> Result<Json<wire::SubscriptionView>, ApiError> {
-    Ok(Json(convert::subscription_view(&found(&app, id).await?)))
+) -> Result<Tagged<wire::SubscriptionView>, ApiError> {
+    let view = convert::subscription_view(&found(&app, id).await?);
+    Ok(Tagged::revision(view.revision, view))
 }
 
 /// The answer holds the secret, for the only time.
@@ -48,11 +52,11 @@ pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     Posted(mut body): Posted<wire::SubscriptionBody>,
-) -> Result<(StatusCode, Json<wire::SubscriptionMadeView>), ApiError> {
+) -> Result<Created<wire::SubscriptionMadeView>, ApiError> {
     let by = caller.signed(body.by.take())?;
     let (asked, secret) = convert::subscription(body);
     let (made, secret) = app.site.engine.add_subscription(asked, secret, by).await?;
-    Ok((StatusCode::CREATED, Json(convert::subscription_made_view(&made, Some(&secret)))))
+    Ok(Created(convert::subscription_made_view(&made, Some(&secret))))
 }
 
 /// What is left out stays as it is. A new secret is in the answer.
@@ -60,11 +64,13 @@ pub async fn change(
     State(app): State<Arc<App>>,
     caller: Caller,
     ThisSubscription(id): ThisSubscription,
+    expected: Expected,
     Posted(mut body): Posted<wire::SubscriptionChangeBody>,
 ) -> Result<Json<wire::SubscriptionMadeView>, ApiError> {
     let by = caller.signed(body.by.take())?;
     let is = found(&app, id).await?.asked;
     let change = convert::subscription_change(body, is).map_err(|fault| ApiError::Invalid(vec![fault]))?;
+    let change = SubscriptionChange { expected: expected.revision()?, ..change };
     let changed = app.site.engine.change_subscription(id, change, by).await?;
     let (changed, secret) = changed.ok_or_else(|| missing(id))?;
     Ok(Json(convert::subscription_made_view(&changed, secret.as_ref())))
@@ -75,10 +81,10 @@ pub async fn remove(
     caller: Caller,
     ThisSubscription(id): ThisSubscription,
     Posted(Signed { by }): Posted<Signed>,
-) -> Result<Json<serde_json::Value>, ApiError> {
+) -> Result<Json<wire::RemovedView>, ApiError> {
     let by = caller.signed(by)?;
     match app.site.engine.remove_subscription(id, by).await? {
-        true => Ok(Json(serde_json::json!({ "removed": id.to_string() }))),
+        true => Ok(Json(wire::RemovedView { removed: id.to_string() })),
         false => Err(missing(id)),
     }
 }
@@ -89,8 +95,8 @@ pub async fn test(
     caller: Caller,
     ThisSubscription(id): ThisSubscription,
     Posted(Signed { by }): Posted<Signed>,
-) -> Result<(StatusCode, Json<wire::SubscriptionTestView>), ApiError> {
+) -> Result<Created<wire::SubscriptionTestView>, ApiError> {
     let by = caller.signed(by)?;
     let made = app.site.engine.test_subscription(id, by).await?.ok_or_else(|| missing(id))?;
-    Ok((StatusCode::CREATED, Json(wire::SubscriptionTestView { step_id: made.id.to_string() })))
+    Ok(Created(wire::SubscriptionTestView { step_id: made.id.to_string() }))
 }

@@ -4,30 +4,46 @@ use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::convert;
+use crate::describe::TakenOrKept;
 use crate::error::ApiError;
-use crate::extract::{Params, PostedText, Signed, ThisWorkflow, page_size, workflow_id};
+use crate::extract::{Params, Path, PostedText, Signed, ThisWorkflow, page_size, workflow_id};
+use crate::pages::{Wanted, place, place_in_time};
 use crate::triggers::{Sender, Source, sender};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use engine::{EngineError, TokenOrder, TriggerOrder};
+use engine::{Ask, Begin, EngineError, ExecutionError, TokenOrder, TriggerOrder};
 use model::{TriggerAnswer, WorkflowId, limits};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+use std::time::Duration;
 use store::pauses::Waiting;
 
-#[derive(Deserialize)]
+/// How long it is known where a signed message came first: far longer than it is taken.
+const BOUND_FOR: Duration = Duration::from_secs(24 * 3600);
+
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
     key: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Addressed {
     workflow_id: String,
     trigger_key: String,
 }
 
 type Answered = (StatusCode, Json<wire::TriggeredView>);
+type Reply = TakenOrKept<wire::TriggeredView>;
+
+/// What is not used yet is kept.
+fn reply((status, Json(view)): Answered) -> Reply {
+    match status {
+        StatusCode::ACCEPTED => TakenOrKept::Kept(view),
+        _ => TakenOrKept::Taken(view),
+    }
+}
 
 /// From anywhere: nothing is said before it is known who asks.
 pub async fn receive(
@@ -36,17 +52,33 @@ pub async fn receive(
     Source(source): Source,
     headers: HeaderMap,
     PostedText(body): PostedText,
-) -> Result<Answered, ApiError> {
+) -> Result<Reply, ApiError> {
     let id = id.parse::<WorkflowId>().ok();
-    let Sender { identity, run } = sender(&app, (id, &trigger_key), &headers, &body).await?;
+    let Sender { identity, run, signed_for } = sender(&app, (id, &trigger_key), &headers, &body).await?;
     let Some(workflow) = id else { return Err(unknown(&trigger_key)) };
+    if let (Some(definition), Some(message)) = (signed_for, webhook_id(&headers)) {
+        bind(&app, &definition, &message, &format!("{workflow} {trigger_key}")).await?;
+    }
     let order = TriggerOrder {
         webhook_id: webhook_id(&headers),
         source,
         run,
         ..TriggerOrder::of(workflow, &trigger_key, text(&body)?, &identity)
     };
-    send(&app, order).await
+    send(&app, order).await.map(reply)
+}
+
+/// A signature says nothing of the place that a message was meant for. So it counts where it came first, and whoever recorded it
+/// can send it nowhere else.
+async fn bind(app: &App, definition: &str, message: &str, place: &str) -> Result<(), ApiError> {
+    let ask = Ask::new(format!("webhook {definition}"), message).input_text(place.as_bytes()).keep(BOUND_FOR);
+    let executions = app.site.engine.executions();
+    match executions.begin(&ask).await {
+        Ok(Begin::Run(begun)) => Ok(executions.complete(&begun.held, "null".into()).await?),
+        Ok(Begin::Replay { .. }) | Err(ExecutionError::InProgress { .. }) => Ok(()),
+        Err(ExecutionError::Conflict { .. }) => Err(ApiError::NotShown),
+        Err(problem) => Err(problem.into()),
+    }
 }
 
 fn unknown(trigger: &str) -> ApiError {
@@ -60,13 +92,13 @@ pub async fn send_one(
     (ThisWorkflow(workflow), Path(Named { key })): (ThisWorkflow, Path<Named>),
     (Source(source), headers, Params(Signed { by })): (Source, HeaderMap, Params<Signed>),
     PostedText(body): PostedText,
-) -> Result<Answered, ApiError> {
+) -> Result<Reply, ApiError> {
     let order = TriggerOrder {
         webhook_id: webhook_id(&headers),
         source,
         ..TriggerOrder::of(workflow, &key, text(&body)?, &caller.signed(by)?)
     };
-    send(&app, order).await
+    send(&app, order).await.map(reply)
 }
 
 fn webhook_id(headers: &HeaderMap) -> Option<String> {
@@ -103,8 +135,10 @@ pub async fn send(app: &App, order: TriggerOrder) -> Result<Answered, ApiError> 
 pub async fn list(
     State(app): State<Arc<App>>,
     ThisWorkflow(id): ThisWorkflow,
+    Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::TriggerPayloadPage>, ApiError> {
-    let found = app.read(move |browse| answers::triggers(browse, id)).await?;
+    let (limit, after) = (wanted.whole()?, place(wanted.after.as_deref())?);
+    let found = app.read(move |browse| answers::triggers(browse, id, after, limit)).await?;
     found.map(Json).ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
 }
 
@@ -121,13 +155,16 @@ pub async fn token(
     Ok(Json(wire::TokenView { token: token.reveal().into(), page }))
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WantedPauses {
     /// Only those whose time comes within so many seconds, the next first.
     due_within: Option<u64>,
     workflow: Option<String>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,
+    /// `next` of the page before.
+    after: Option<String>,
 }
 
 pub async fn pauses(
@@ -137,8 +174,9 @@ pub async fn pauses(
     let limit = page_size(wanted.limit)?;
     let of = wanted.workflow.as_deref().map(workflow_id).transpose()?;
     let within = wanted.due_within.map(|seconds| seconds.min(limits::WAIT_MAX.as_secs()));
-    let which = within
-        .map_or(Waiting::All, |seconds| Waiting::DueBy(app.now() + std::time::Duration::from_secs(seconds)));
-    let pauses = app.read(move |browse| answers::pauses(browse, (of, which), limit)).await?;
+    let which =
+        within.map_or(Waiting::All, |seconds| Waiting::DueBy(app.now() + Duration::from_secs(seconds)));
+    let after = place_in_time(wanted.after.as_deref())?;
+    let pauses = app.read(move |browse| answers::pauses_behind(browse, (of, which), after, limit)).await?;
     Ok(Json(pauses))
 }

@@ -1,15 +1,51 @@
 //! Which workflows a list is asked for, as parameters.
 
+use crate::codes;
+use crate::describe::{Asks, Operation};
 use crate::error::ApiError;
 use crate::extract::page_size;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use model::{Timestamp, WorkflowState, limits};
+use schemars::JsonSchema;
 use std::fmt::Display;
 use std::str::FromStr;
 use store::WorkflowFilter;
 
 const NAMES: &str = "state, workflow, version, label, from, to, nested, after, limit";
+
+/// The same by name, for the description of the API.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it is read by its names alone")]
+struct Named {
+    /// One or more, with commas between them.
+    state: Option<String>,
+    /// The name of a definition.
+    workflow: Option<String>,
+    version: Option<String>,
+    /// As `name:value`; all that are said must hold.
+    #[schemars(default, length(max = limits::LABELS_MAX), inner(regex(pattern = "^[^:]*:")))]
+    label: Vec<String>,
+    /// Made at this instant or later, as RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    from: Option<String>,
+    /// Made before this instant.
+    #[schemars(extend("format" = "date-time"))]
+    to: Option<String>,
+    /// Also those that a step of another started.
+    nested: Option<bool>,
+    /// `next` of the page before.
+    after: Option<String>,
+    #[schemars(range(min = 1, max = limits::PAGE_ROWS_MAX))]
+    limit: Option<usize>,
+}
+
+impl Asks for Wanted {
+    fn ask(about: &mut Operation) {
+        about.fields::<Named>("query");
+        about.refuses(codes::BAD_REQUEST);
+    }
+}
 
 /// The parameters as written; `label` may be said more than once.
 #[derive(Clone, Default, Debug)]
@@ -92,6 +128,7 @@ fn instant(name: &str, text: &str) -> Result<Timestamp, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn wanted(pairs: &[(&str, &str)]) -> Wanted {
         let pair = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
@@ -111,6 +148,14 @@ mod tests {
         assert_eq!(filter.labels, [("a".into(), "b:c".into()), ("d".into(), String::new())]);
         assert_eq!(filter.created_from, Some(Timestamp(1_800_000_000_000_000)));
         assert_eq!((filter.limit, filter.nested), (50, false));
+    }
+
+    #[test]
+    fn the_description_names_what_is_read() {
+        let schema = schemars::schema_for!(Named).to_value();
+        let described: BTreeSet<&str> =
+            schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(described, NAMES.split(", ").collect());
     }
 
     #[test]

@@ -4,15 +4,16 @@ use super::operate::{How, WHY_DEFAULT, explained};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
+use crate::bulk;
 use crate::convert;
-use crate::drawing;
+use crate::describe::{Created, Tagged};
+use crate::drawing::{self, Picture};
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, ThisWorkflow};
+use crate::extract::{Expected, Params, Path, Posted, ThisWorkflow, Traced};
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
-use axum::response::Response;
+use axum::extract::State;
 use engine::{EngineError, Forced, StartWorkflow, WorkflowOperation, WorkflowVerb};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -21,11 +22,15 @@ pub use super::workflow_filter::Wanted;
 pub async fn start(
     State(app): State<Arc<App>>,
     caller: Caller,
+    Traced(trace): Traced,
     Posted(body): Posted<wire::StartBody>,
-) -> Result<(StatusCode, Json<wire::StartedView>), ApiError> {
+) -> Result<Created<wire::StartedView>, ApiError> {
     if body.workflow.is_empty() {
         let fix = "write the name of a definition; `GET /v1/definitions` lists them";
         return Err(ApiError::fault("workflow", "it is not said which one", fix));
+    }
+    if body.workflow == bulk::WORKFLOW {
+        return Err(ApiError::Forbidden("this one is started by `POST /v1/bulk` alone".into()));
     }
     let version = covered(&app, &caller, &body).await?;
     let start = StartWorkflow {
@@ -33,10 +38,11 @@ pub async fn start(
         version,
         input: body.input,
         labels: body.labels,
+        trace,
         by: caller.key().map(|key| key.signature()),
     };
     let started = app.site.engine.start_workflow(start).await?;
-    Ok((StatusCode::CREATED, Json(convert::started_view(&started))))
+    Ok(Created(convert::started_view(&started)))
 }
 
 /// The version to start. For a key with a scope it is the very one that was looked at.
@@ -60,22 +66,20 @@ pub async fn list(State(app): State<Arc<App>>, wanted: Wanted) -> Result<Json<wi
 pub async fn show(
     State(app): State<Arc<App>>,
     ThisWorkflow(id): ThisWorkflow,
-) -> Result<([(HeaderName, String); 1], Json<wire::WorkflowShow>), ApiError> {
+) -> Result<Tagged<wire::WorkflowShow>, ApiError> {
     let shown = app.workflow(id).await?;
-    Ok(([(header::ETAG, format!("\"{}\"", shown.workflow.revision))], Json(shown)))
+    Ok(Tagged::revision(shown.workflow.revision, shown))
 }
 
-pub async fn graph(
-    State(app): State<Arc<App>>,
-    ThisWorkflow(id): ThisWorkflow,
-) -> Result<Response, ApiError> {
+pub async fn graph(State(app): State<Arc<App>>, ThisWorkflow(id): ThisWorkflow) -> Result<Picture, ApiError> {
     let shown = app.workflow(id).await?;
     let definition = app.definition(&shown.workflow).await?;
     drawing::workflow(definition, &shown).await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Named {
+    #[schemars(extend("enum" = verbs()))]
     verb: String,
 }
 
@@ -83,12 +87,12 @@ pub async fn operate(
     State(app): State<Arc<App>>,
     caller: Caller,
     (ThisWorkflow(workflow), Path(Named { verb })): (ThisWorkflow, Path<Named>),
-    (headers, Params(How { dry_run })): (HeaderMap, Params<How>),
+    (expected, Params(How { dry_run })): (Expected, Params<How>),
     Posted(body): Posted<wire::WorkflowOperateBody>,
 ) -> Result<Json<wire::WorkflowOperatedView>, ApiError> {
     let verb = which(&verb)?;
     let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
-    let (by, expected) = (caller.signed(body.by)?, expected(&headers)?);
+    let (by, expected) = (caller.signed(body.by)?, expected.revision()?);
     let dry_run = dry_run || body.dry_run;
     let force = forced(body.force, body.payload)?;
     let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force };
@@ -115,55 +119,26 @@ pub async fn resolve(
     State(app): State<Arc<App>>,
     caller: Caller,
     ThisWorkflow(workflow): ThisWorkflow,
-    (headers, Params(How { dry_run })): (HeaderMap, Params<How>),
+    (expected, Params(How { dry_run })): (Expected, Params<How>),
     Posted(body): Posted<wire::ResolveBody>,
 ) -> Result<Json<wire::WorkflowOperatedView>, ApiError> {
     let decision =
         convert::decision(&body).map_err(|fault| ApiError::fault(&fault.field, fault.problem, fault.fix))?;
     let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
-    let (by, expected) = (caller.signed(body.by)?, expected(&headers)?);
+    let (by, expected) = (caller.signed(body.by)?, expected.revision()?);
     let (verb, dry_run) = (WorkflowVerb::Resolve(decision), dry_run || body.dry_run);
     let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force: None };
     let done = app.site.engine.operate_workflow(operation).await?;
     Ok(Json(convert::workflow_operated_view(&done, dry_run)))
 }
 
+fn verbs() -> Vec<&'static str> {
+    WorkflowVerb::plain().iter().map(WorkflowVerb::word).collect()
+}
+
 fn which(word: &str) -> Result<WorkflowVerb, ApiError> {
     WorkflowVerb::plain().into_iter().find(|verb| verb.word() == word).ok_or_else(|| {
-        let known: Vec<&str> = WorkflowVerb::plain().iter().map(WorkflowVerb::word).collect();
-        let known = known.join(", ");
+        let known = verbs().join(", ");
         ApiError::NotFound(format!("`{word}` cannot be done to a workflow; these can: {known}"))
     })
-}
-
-/// The revision that the caller has seen; `*` is any.
-fn expected(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
-    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
-    let text = value.to_str().unwrap_or_default().trim();
-    if text == "*" {
-        return Ok(None);
-    }
-    let strange =
-        || format!("If-Match: `{text}` is not a revision; send the `ETag` of the workflow, such as \"3\"");
-    text.trim_matches('"').parse().map(Some).map_err(|_| ApiError::BadRequest(strange()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &'static str) -> Result<Option<u64>, String> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::IF_MATCH, axum::http::HeaderValue::from_static(text));
-        expected(&headers).map_err(|refused| refused.to_string())
-    }
-
-    #[test]
-    fn a_revision_is_read_as_it_was_sent() {
-        assert_eq!(expected(&HeaderMap::new()).ok(), Some(None));
-        assert_eq!((read("\"17\""), read("17"), read("*")), (Ok(Some(17)), Ok(Some(17)), Ok(None)));
-        for bad in ["W/\"17\"", "\"1\", \"2\"", "x", ""] {
-            assert!(read(bad).unwrap_err().contains("is not a revision"), "{bad}");
-        }
-    }
 }

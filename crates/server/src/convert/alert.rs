@@ -43,6 +43,7 @@ pub fn alert_view(alert: &Alert, now: Timestamp) -> wire::AlertView {
         reviewed_at: maybe(alert.reviewed_at),
         reviewed_by: alert.reviewed_by.clone(),
         resolution_notes: alert.resolution_notes.clone(),
+        revision: alert.version,
     }
 }
 

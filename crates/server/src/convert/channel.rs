@@ -88,6 +88,11 @@ pub fn channel_made_view(about: ChannelView, secret: Option<&SigningSecret>) -> 
 pub fn telling_view(channel: &str, telling: Telling) -> TellingView {
     let (became, step_id, why) = match telling {
         Telling::Sent { step } => ("sent", Some(step.to_string()), None),
+        Telling::Delayed { step, until } => {
+            let why =
+                format!("it was sent as much as it takes in a minute; it is sent at {}", instant(until));
+            ("delayed", Some(step.to_string()), Some(why))
+        }
         Telling::Gathered => {
             ("gathered", None, Some("it was sent as much as it takes in a minute".to_string()))
         }

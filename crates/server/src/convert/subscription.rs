@@ -36,7 +36,7 @@ pub fn subscription_change(
         active: active.unwrap_or(is.active),
         ordered: ordered.unwrap_or(is.ordered),
     };
-    Ok(SubscriptionChange { asked: Some(asked), secret })
+    Ok(SubscriptionChange { asked: Some(asked), secret, expected: None })
 }
 
 pub fn subscription_view(subscription: &Subscription) -> SubscriptionView {

@@ -16,6 +16,7 @@ use wire::{
 };
 
 pub fn claim_view(claim: Claim) -> ClaimView {
+    let trace = claim.place_in_trace();
     ClaimView {
         step: claim.step.to_string(),
         attempt: claim.attempt,
@@ -34,6 +35,8 @@ pub fn claim_view(claim: Claim) -> ClaimView {
         poll: claim
             .poll
             .map(|poll| PollClaimView { number: poll.number, previous: poll.previous.as_deref().map(raw) }),
+        traceparent: Some(trace.parent()),
+        tracestate: trace.state.map(|state| state.to_string()),
     }
 }
 

@@ -7,8 +7,9 @@ use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
+use crate::extract::Path;
 use crate::words::clock;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use engine::EngineError;
 use maud::{Markup, html};
 use model::Right;
@@ -60,7 +61,7 @@ fn render(shown: &AlertShow, may_operate: bool) -> Markup {
         @if may_operate { (verbs(alert)) }
         section aria-label="History" {
             h2 { "History" }
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label="History" { table {
                 thead { tr { th { "At" } th { "What" } th { "Who" } th { "Words" } } }
                 tbody {
                     @for moment in &shown.history {

@@ -45,7 +45,8 @@ fn render(page: &AlertPage, figures: &AlertFiguresView, wanted: &WantedAlerts) -
         nav.filters aria-label="Which alerts" {
             a href="/alerts?queue=true" aria-current=[chosen("open", true)] { "Review queue (" (figures.in_review) ")" } " · "
             a href="/alerts" aria-current=[chosen("open", false)] { "Open (" (figures.open) ")" } " · "
-            a href="/alerts?state=closed" aria-current=[chosen("closed", false)] { "Closed" }
+            a href="/alerts?state=closed" aria-current=[chosen("closed", false)] { "Closed" } " · "
+            a href="/progress" { "Half done" }
         }
         @if page.alerts.is_empty() {
             p.empty { "Nothing here: no alert is like that." }

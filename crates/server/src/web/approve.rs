@@ -3,22 +3,24 @@
 //! Why    whoever approves has no key and no program. The link only opens the page, so that a mail filter that follows links
 //!        approves nothing; what counts is the form, which carries the token in its body.
 
-mod fields;
+pub mod fields;
 
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, bare as framed};
 use crate::api;
 use crate::app::App;
 use crate::error::ApiError;
+use crate::extract::Path;
 use crate::triggers::{Listener, Source};
 use crate::words::clock;
 use axum::extract::rejection::FormRejection;
-use axum::extract::{Form, Path, Query, State};
+use axum::extract::{Form, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::TriggerOrder;
 use fields::inputs;
 use maud::{Markup, html};
 use model::{Pause, PauseState, WorkflowId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -32,14 +34,14 @@ const POLICIES: [(header::HeaderName, &str); 2] = [
     (header::REFERRER_POLICY, "same-origin"),
 ];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Addressed {
     workflow_id: String,
     trigger_key: String,
 }
 
 /// Not to be printed.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(default)]
 pub struct Link {
     token: String,

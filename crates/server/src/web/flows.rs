@@ -1,7 +1,7 @@
 //! Tracked flows as a list, newest first.
 
 use super::address::query;
-use super::layout::{Frame, page as framed, tone};
+use super::layout::{Frame, nothing, page as framed, tone};
 use crate::answers;
 use crate::api::WantedFlows as Wanted;
 use crate::app::App;
@@ -37,7 +37,7 @@ fn render(page: &FlowPage, chosen: Option<&str>) -> Markup {
             @for state in FlowState::ALL { (chip(state.word(), Some(state.word()), chosen == Some(state.word()))) }
         }
         div data-live="flows" {
-            @if page.flows.is_empty() { p.empty { "No flow is like that." } }
+            @if page.flows.is_empty() { (nothing("flow", page.next.as_ref())) }
             @else { ul.rows { @for flow in &page.flows { (row(flow)) } } }
         }
         @if let Some(next) = &page.next { p { a.button href=(address(chosen, Some(next))) { "Older flows" } } }

@@ -1,5 +1,7 @@
-//! What every page shares: head, bar and foot.
+//! What every page shares: head, bar, the way around, and foot.
 
+use super::nav;
+use crate::app::App;
 use maud::{DOCTYPE, Markup, html};
 
 pub struct Frame<'a> {
@@ -12,48 +14,91 @@ pub struct Frame<'a> {
     pub controls: Markup,
 }
 
+/// A page with nothing of its own in the bar.
+pub fn plain(app: &App, title: &str, script: Option<&str>, body: Markup) -> Markup {
+    let frame = Frame { title, version: app.site.version, host: &app.site.host, script, controls: html! {} };
+    page(frame, body)
+}
+
 pub fn page(frame: Frame, body: Markup) -> Markup {
+    let scripts = ["page.js"].into_iter().chain(frame.script);
     html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (frame.title) " · Stepfast" }
-                link rel="stylesheet" href="/assets/page.css";
-                link rel="icon" type="image/svg+xml" href="/assets/mark.svg";
-                @if let Some(script) = frame.script {
-                    script src={ "/assets/" (script) } defer {}
-                }
-            }
+            (head(frame.title, scripts))
             body {
+                a.skip href="#main" { "Skip to the page" }
                 header.bar {
-                    a.brand href="/step-dispatcher" {
-                        img src="/assets/mark.svg" alt="" width="28" height="28";
-                        span.name { "Stepfast" }
-                        span.badge { "v" (frame.version) }
-                    }
+                    (brand(&frame))
                     (frame.controls)
+                    details.menu { summary { "Menu" } nav aria-label="Pages" { (nav::list()) } }
                 }
-                main { (body) }
+                div.frame {
+                    nav.side aria-label="Pages" { (nav::list()) }
+                    main #main tabindex="-1" { (body) }
+                }
                 footer {
                     span { "Served by " (frame.host) }
-                    nav {
-                        a href="/workflows" { "Workflows" }
-                        a href="/step-dispatcher/steps" { "Steps" }
-                        a href="/message-groups" { "Message groups" }
-                        a href="/progress" { "Half done" }
-                        a href="/flows" { "Flows" }
-                        a href="/notifications" { "Notifications" }
-                        a href="/v1/ticks" { "Ticks" }
-                        a href="/v1/nodes" { "Nodes" }
-                        a href="/alerts" { "Alerts" }
-                        a href="/v1/audit" { "Audit" }
+                    nav aria-label="More" {
+                        button #keys-open type="button" { "Keys " kbd { "?" } }
                         a href="/step-dispatcher/api" { "JSON" }
+                        a href="/metrics" { "Metrics" }
                         a href="/sign-in" { "Sign in" }
                     }
                 }
+                (nav::keys())
+            }
+        }
+    }
+}
+
+/// A page for somebody who may see no other: no way around, and no script.
+pub fn bare(frame: Frame, body: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(frame.title, []))
+            body {
+                header.bar { (brand(&frame)) (frame.controls) }
+                main #main { (body) }
+                footer { span { "Served by " (frame.host) } }
+            }
+        }
+    }
+}
+
+fn head<'a>(title: &str, scripts: impl IntoIterator<Item = &'a str>) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (title) " · Stepfast" }
+            link rel="stylesheet" href="/assets/page.css";
+            link rel="icon" type="image/svg+xml" href="/assets/mark.svg";
+            @for script in scripts { script src={ "/assets/" (script) } defer {} }
+        }
+    }
+}
+
+fn brand(frame: &Frame) -> Markup {
+    html! {
+        a.brand href="/step-dispatcher" {
+            img src="/assets/mark.svg" alt="" width="28" height="28";
+            span.name { "Stepfast" }
+            span.badge { "v" (frame.version) }
+        }
+    }
+}
+
+/// What a list says that found nothing: there may be more further back.
+pub fn nothing(what: &str, next: Option<&String>) -> Markup {
+    let looked = crate::words::number(model::limits::LOOKED_THROUGH_MAX as i64);
+    html! {
+        p.empty {
+            @match next {
+                Some(_) => { "Among the " (looked) " that were looked through, no " (what) " is like that." }
+                None => { "No " (what) " is like that." }
             }
         }
     }

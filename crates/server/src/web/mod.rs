@@ -3,36 +3,65 @@
 mod address;
 mod alert;
 mod alerts;
+mod answer;
+mod api;
 mod approve;
 mod assets;
+mod audit;
+mod chart;
+mod definition;
+mod definitions;
+mod docs;
+mod execution;
+mod executions;
 mod flow;
 mod flows;
+mod forms;
+mod gantt;
+mod keys;
 mod layout;
+mod markdown;
 mod message_group;
 mod message_groups;
+mod nav;
+mod nodes;
 mod notifications;
 mod polls;
+mod pools;
+mod problem;
 mod progress;
+mod settings;
 mod sign_in;
 mod step;
 mod step_dispatcher;
+mod step_verbs;
 mod steps;
+mod waiting;
+mod why;
 mod workflow;
 mod workflow_steps;
+mod workflow_verbs;
 mod workflows;
 
 pub use address::{escaped, unescaped};
+pub use problem::instead as problem_instead;
 pub use sign_in::{COOKIES, instead as sign_in_instead};
 
 use crate::access::{Access, Routes, form, get, post};
+use crate::live;
 use axum::response::Redirect;
-use model::Right::{Operate, View};
+use model::Right::{Administer, Operate, View};
+
+async fn home() -> Redirect {
+    Redirect::to("/step-dispatcher")
+}
 
 pub fn routes() -> Routes {
     Routes::default()
-        .at("/", [get(View, async || Redirect::to("/step-dispatcher"))])
+        .at("/", [get(View, home)])
         .at("/step-dispatcher", [get(View, step_dispatcher::page)])
         .at("/step-dispatcher/api", [get(View, step_dispatcher::api)])
+        .at("/step-dispatcher/live", [get(View, live::listen)])
         .at("/step-dispatcher/toggle", [post(Operate, step_dispatcher::toggle)])
         .at("/step-dispatcher/steps", [get(View, steps::page)])
         .at("/step-dispatcher/steps/{id}", [get(View, step::page)])
@@ -52,6 +81,27 @@ pub fn routes() -> Routes {
         .at("/progress", [get(View, progress::page)])
         .at("/flows", [get(View, flows::page)])
         .at("/flows/{id}", [get(View, flow::page)])
+        .at("/docs/api", [get(Access::Open, api::page)])
+        .at("/docs/errors", [get(Access::Open, docs::errors)])
+        .at("/docs/errors/{code}", [get(Access::Open, docs::error)])
+        .and(around())
         .at("/assets/graph.css", [get(Access::Open, assets::graph)])
         .at("/assets/{name}", [get(Access::Open, assets::file)])
+}
+
+/// What stands around the work: what holds it back, what it is made of, and who decides.
+fn around() -> Routes {
+    Routes::default()
+        .at("/waiting", [get(View, waiting::page)])
+        .at("/waiting/{workflow_id}/{trigger_key}", [get(Operate, answer::page), form(Operate, answer::send)])
+        .at("/pools", [get(View, pools::page)])
+        .at("/executions", [get(View, executions::page)])
+        .at("/executions/{namespace}/{key}", [get(View, execution::page)])
+        .at("/definitions", [get(View, definitions::page)])
+        .at("/definitions/{workflow}", [get(View, definition::page)])
+        .at("/definitions/{workflow}/{version}", [get(View, definition::page)])
+        .at("/nodes", [get(View, nodes::page)])
+        .at("/settings", [get(View, settings::page)])
+        .at("/keys", [get(Administer, keys::page)])
+        .at("/audit", [get(View, audit::page)])
 }

@@ -43,7 +43,7 @@ fn render(channels: &[ChannelView], notices: &[NoticeView]) -> Markup {
 
 fn channels_table(channels: &[ChannelView]) -> Markup {
     html! {
-        div.scroll { table {
+        div.scroll tabindex="0" role="region" aria-label="Channels" { table {
             thead { tr {
                 th { "Channel" } th { "Kind" } th { "For" } th { "Takes" } th { "To" }
                 th.n { "Sent" } th.n { "Gathered" } th.n { "Waiting" }
@@ -70,7 +70,7 @@ fn takes(channel: &ChannelView) -> String {
 
 fn notices_table(notices: &[NoticeView]) -> Markup {
     html! {
-        div.scroll { table {
+        div.scroll tabindex="0" role="region" aria-label="Told last" { table {
             thead { tr { th { "At" } th { "Channel" } th { "Severity" } th { "Kind" } th { "What" } th { "About" } } }
             tbody {
                 @for notice in notices {

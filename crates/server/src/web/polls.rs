@@ -18,7 +18,7 @@ pub fn section(polls: &PollsView) -> Markup {
         section {
             h2 { "Polls" }
             p { (told(polls)) "; since " (clock(&polls.started_at)) }
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label="Polls" { table {
                 thead { tr { th.n { "Poll" } th { "At" } th { "Verdict" } th.n { "Attempt" } th { "What it said" } } }
                 tbody {
                     @for poll in &polls.last {

@@ -3,7 +3,7 @@
 //! Why    a browser cannot send a key with a link. The cookie holds the key itself, so what becomes of the key becomes of it,
 //!        on every node and within the same second; no script can read it, and no other site can have it sent.
 
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, bare as framed};
 use crate::access::{Caller, Shown};
 use crate::app::App;
 use crate::error::{ApiError, CHALLENGE};
@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use model::{Key, Right};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ const POLICIES: [(header::HeaderName, &str); 2] = [
 ];
 
 /// Not to be printed.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Entered {
     key: String,
 }

@@ -1,59 +1,99 @@
 //! One step: what it is, why it is not moving, and what happened to it.
 
 use super::address::message_group;
-use super::layout::{Frame, page as framed, tone};
+use super::layout::{plain, tone};
+use super::step_verbs::{possible, section as verbs};
+use super::steps::row as listed;
+use super::why::linked;
+use crate::access::Caller;
+use crate::answers::{self, Family};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::ThisStep;
 use crate::words::clock;
 use axum::extract::State;
 use maud::{Markup, html};
+use model::{Right, State as StepState};
 use std::sync::Arc;
 use wire::{AttemptView, ChildrenView, EventView, LogView, StepShow, StepView};
 
-pub async fn page(State(app): State<Arc<App>>, ThisStep(id): ThisStep) -> Result<Markup, ApiError> {
+pub async fn page(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    ThisStep(id): ThisStep,
+) -> Result<Markup, ApiError> {
     let shown = app.show(id).await?;
-    let frame = Frame {
-        title: &shown.step.action,
-        version: app.site.version,
-        host: &app.site.host,
-        script: None,
-        controls: html! {},
-    };
-    Ok(framed(frame, render(&shown)))
+    let family = app.read(move |browse| answers::family(browse, id)).await?;
+    let may_operate = caller.must(Right::Operate).is_ok();
+    let doable = may_operate.then(|| possible(&shown));
+    let body = render(&Page { shown: &shown, family, doable });
+    Ok(plain(&app, &shown.step.action, Some("workflows.js"), body))
 }
 
-pub fn render(shown: &StepShow) -> Markup {
+struct Page<'a> {
+    shown: &'a StepShow,
+    family: Family,
+    /// None for whoever may only look.
+    doable: Option<Vec<super::step_verbs::Doable>>,
+}
+
+fn render(page: &Page) -> Markup {
+    let shown = page.shown;
+    let step = &shown.step;
+    let is_over = step.state.parse::<StepState>().is_ok_and(StepState::is_terminal);
+    html! {
+        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        div data-live="head" {
+            @if !page.family.above.is_empty() { (above(&page.family.above)) }
+            h1 data-over[is_over] { (step.action) " " span.state.(tone(&step.state)) { (step.state.replace('_', " ")) } }
+            @if let Some(label) = &step.label { p.label { (label) } }
+            p.aside.mono.id { (step.id) }
+            (now(shown))
+        }
+        @if let Some(doable) = &page.doable { (verbs(step, doable)) }
+        div data-live="rest" {
+            section { h2 { "Facts" } (facts(step)) }
+            @if let Some(children) = &shown.children { (family(children, &page.family.below)) }
+            @if let Some(polls) = &shown.polls { (super::polls::section(polls)) }
+            section { h2 { "Arguments" } pre tabindex="0" { (step.arguments.get()) } }
+            @if let Some(response) = &step.response { section { h2 { "Response" } pre tabindex="0" { (response.get()) } } }
+            @if !shown.attempts.is_empty() { (attempts(&shown.attempts)) }
+            @if !shown.log.is_empty() { (log(&shown.log)) }
+            @if !shown.history.is_empty() { (history(&shown.history)) }
+        }
+    }
+}
+
+/// What it does now, what holds it, and what went wrong.
+fn now(shown: &StepShow) -> Markup {
     let step = &shown.step;
     html! {
-        h1 { (step.action) " " span.state.(tone(&step.state)) { (step.state.replace('_', " ")) } }
-        @if let Some(label) = &step.label { p.label { (label) } }
-        p.aside.mono.id { (step.id) }
         @if let Some(progress) = &shown.progress {
             section aria-label="Progress" { h2 { "Progress" } p { (progress) } }
         }
         @if !shown.why.is_empty() {
-            section aria-label="Why it is not moving" {
+            section.held-by aria-label="Why it is not moving" {
                 h2 { @if step.state == "running" { "What it waits for" } @else { "Why it is not running" } }
-                ul.why { @for why in &shown.why { li { (why) } } }
+                ul.why { @for why in &shown.why { li { (linked(why)) } } }
             }
         }
         @if let Some(error) = &step.error_message {
             section aria-label="Error" {
                 h2 { "Error" }
-                pre.error { (error) }
-                @if let Some(trace) = &step.error_stack_trace { pre { (trace) } }
+                pre.error tabindex="0" { (error) }
+                @if let Some(trace) = &step.error_stack_trace { pre tabindex="0" { (trace) } }
             }
         }
         @if let Some(note) = &step.note { section { h2 { "Note" } p { (note) } } }
-        section { h2 { "Facts" } (facts(step)) }
-        @if let Some(children) = &shown.children { (family(children)) }
-        @if let Some(polls) = &shown.polls { (super::polls::section(polls)) }
-        section { h2 { "Arguments" } pre { (step.arguments.get()) } }
-        @if let Some(response) = &step.response { section { h2 { "Response" } pre { (response.get()) } } }
-        @if !shown.attempts.is_empty() { (attempts(&shown.attempts)) }
-        @if !shown.log.is_empty() { (log(&shown.log)) }
-        @if !shown.history.is_empty() { (history(&shown.history)) }
+    }
+}
+
+/// The way down to it.
+fn above(steps: &[StepView]) -> Markup {
+    html! {
+        nav.crumbs aria-label="Above it" {
+            ol { @for step in steps { li { a href={ "/step-dispatcher/steps/" (step.id) } { (step.action) } " " span.state.(tone(&step.state)) { (step.state.replace('_', " ")) } } } }
+        }
     }
 }
 
@@ -107,7 +147,7 @@ fn link(name: &str, id: &str) -> Markup {
     html! { div { dt { (name) } dd { a.mono href={ "/step-dispatcher/steps/" (id) } { (id) } } } }
 }
 
-fn family(children: &ChildrenView) -> Markup {
+fn family(children: &ChildrenView, first: &[StepView]) -> Markup {
     let told: Vec<String> = children
         .steps
         .iter()
@@ -123,7 +163,10 @@ fn family(children: &ChildrenView) -> Markup {
         section {
             h2 { "Children" }
             p { (told.join(", ")) "; at index " (children.current_index) " of " (children.last_index) "; succeeds by " (children.success) }
-            p { a href={ "/step-dispatcher/steps?block_id=" (children.block_id) } { "List them" } }
+            @if !first.is_empty() { ul.rows { @for step in first { (listed(step)) } } }
+            @if first.len() == answers::BELOW_SHOWN {
+                p { "The first " (first.len()) " are shown; " a href={ "/step-dispatcher/steps?block_id=" (children.block_id) } { "list them all" } "." }
+            }
         }
     }
 }
@@ -166,7 +209,7 @@ fn history(rows: &[EventView]) -> Markup {
     html! {
         section {
             h2 { "History" }
-            div.scroll { table {
+            div.scroll tabindex="0" role="region" aria-label="History" { table {
                 thead { tr { th { "At" } th { "From" } th { "Event" } th { "To" } th.n { "Attempt" } } }
                 tbody {
                     @for row in rows {

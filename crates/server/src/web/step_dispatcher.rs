@@ -1,16 +1,19 @@
 //! The step dispatcher's page: figures, breaker, hosts; and the two routes that keep it live.
 
+use super::chart;
 use super::layout::{Frame, page as framed};
 use crate::access::Caller;
-use crate::answers;
+use crate::answers::{self, Rates, Window};
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
-use crate::extract::Posted;
+use crate::extract::{Params, Posted};
 use crate::words::{clock, number};
 use axum::Json;
 use axum::extract::State;
 use maud::{Markup, html};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::sync::Arc;
 use wire::{ActionFigures, DashboardView, Figures, GroupFigures, HostFigures};
 
@@ -24,8 +27,29 @@ async fn figures(app: &App) -> Result<DashboardView, ApiError> {
     app.read(move |browse| answers::dashboard(browse, &host, version, now)).await
 }
 
-pub async fn page(State(app): State<Arc<App>>) -> Result<Markup, ApiError> {
-    Ok(render(&figures(&app).await?))
+/// How far back the charts look.
+#[derive(Clone, Copy, Deserialize, Default, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Span {
+    #[default]
+    Hour,
+    Day,
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    span: Span,
+}
+
+pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
+    let window = match wanted.span {
+        Span::Hour => Window::Hour,
+        Span::Day => Window::Day,
+    };
+    let now = app.now();
+    let rates = app.read(move |browse| answers::rates(browse, window, now)).await?;
+    Ok(render(&figures(&app).await?, &rates))
 }
 
 pub async fn api(State(app): State<Arc<App>>) -> Result<Json<DashboardView>, ApiError> {
@@ -81,7 +105,7 @@ fn zero(n: i64) -> Option<&'static str> {
     (n == 0).then_some("zero")
 }
 
-pub fn render(view: &DashboardView) -> Markup {
+fn render(view: &DashboardView, rates: &Rates) -> Markup {
     let frame = Frame {
         title: "Step dispatcher",
         version: &view.version,
@@ -107,6 +131,13 @@ pub fn render(view: &DashboardView) -> Markup {
                 div.cards.live { @for c in &LIVE { (card(c, &view.global)) } }
                 div.cards.ended { @for c in &ENDED { (card(c, &view.global)) } }
             }
+            section aria-label="Over time" {
+                div.heading {
+                    h2 { "Over time" }
+                    nav.aside aria-label="How far back" { (back("The last hour", Window::Hour, rates)) " · " (back("The last day", Window::Day, rates)) }
+                }
+                div #charts { (chart::render(rates)) }
+            }
             section aria-label="Active actions" {
                 h2 { "Active actions" }
                 div #actions { (actions(&view.actions)) }
@@ -122,6 +153,14 @@ pub fn render(view: &DashboardView) -> Markup {
             p.aside { "Updated " time #updated { (clock(&view.now)) } ", again every 3 s" }
         },
     )
+}
+
+fn back(words: &str, window: Window, rates: &Rates) -> Markup {
+    let href = match window {
+        Window::Hour => "/step-dispatcher",
+        Window::Day => "/step-dispatcher?span=day",
+    };
+    html! { a href=(href) aria-current=[(rates.window == window).then_some("true")] { (words) } }
 }
 
 fn controls(view: &DashboardView) -> Markup {

@@ -1,7 +1,7 @@
 //! Steps as a list, newest first.
 
 use super::address::query;
-use super::layout::{Frame, page as framed, tone};
+use super::layout::{Frame, nothing, page as framed, tone};
 use crate::answers;
 use crate::api::Wanted;
 use crate::app::App;
@@ -9,14 +9,20 @@ use crate::error::ApiError;
 use crate::extract::Params;
 use crate::words::clock;
 use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use model::State as StepState;
+use model::{State as StepState, StepId};
 use std::sync::Arc;
 
-pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
+pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Response, ApiError> {
+    let wanted = given(wanted);
+    // Whoever has an id writes it where they would write anything else.
+    if let Some(id) = wanted.action.as_deref().and_then(|text| text.parse::<StepId>().ok()) {
+        return Ok(Redirect::to(&format!("/step-dispatcher/steps/{id}")).into_response());
+    }
     let chosen = wanted.clone();
     let filter = wanted.filter()?;
-    let page = app.read(move |browse| answers::steps(browse, &filter)).await?;
+    let page = app.read(move |browse| answers::steps_within(browse, &filter)).await?;
     let frame = Frame {
         title: "Steps",
         version: app.site.version,
@@ -24,7 +30,29 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
         script: None,
         controls: html! {},
     };
-    Ok(framed(frame, render(&page, &chosen)))
+    Ok(framed(frame, render(&page, &chosen)).into_response())
+}
+
+/// What a form leaves empty is not asked for.
+fn given(wanted: Wanted) -> Wanted {
+    let some = |text: Option<String>| text.filter(|text| !text.is_empty());
+    Wanted {
+        action: some(wanted.action),
+        step_key: some(wanted.step_key),
+        state: some(wanted.state),
+        ..wanted
+    }
+}
+
+fn search(chosen: &Wanted) -> Markup {
+    html! {
+        form.fields method="get" action="/step-dispatcher/steps" role="search" aria-label="Find steps" {
+            @if let Some(state) = &chosen.state { input type="hidden" name="state" value=(state); }
+            div { label for="action" { "Action, or the id of a step" } input #action name="action" type="search" value=[chosen.action.as_deref()] autocomplete="off"; }
+            div { label for="step_key" { "Key" } input #step_key name="step_key" type="search" value=[chosen.step_key.as_deref()] autocomplete="off"; }
+            button.button.strong type="submit" { "Find" }
+        }
+    }
 }
 
 pub fn render(page: &wire::StepPage, chosen: &Wanted) -> Markup {
@@ -33,6 +61,7 @@ pub fn render(page: &wire::StepPage, chosen: &Wanted) -> Markup {
     let of = |state: Option<String>| Wanted { state, status: None, after: None, ..chosen.clone() };
     html! {
         h1 { "Steps" }
+        (search(chosen))
         nav.chips aria-label="State" {
             (chip("all", &of(None), state.is_empty() && chosen.status.is_none()))
             @for one in StepState::ALL {
@@ -40,7 +69,7 @@ pub fn render(page: &wire::StepPage, chosen: &Wanted) -> Markup {
             }
         }
         @if page.steps.is_empty() {
-            p.empty { "No step is like that." }
+            (nothing("step", page.next.as_ref()))
         } @else {
             ul.rows { @for step in &page.steps { (row(step)) } }
         }

@@ -1,7 +1,9 @@
 //! One workflow: where it is, its graph, its steps, what happened to it, and what can be done about it.
 
+use super::gantt;
 use super::layout::{Frame, page as framed};
 use super::workflow_steps::table;
+use super::workflow_verbs::{possible, section as verbs};
 use super::workflows::{message_tone, tone, took};
 use crate::access::Caller;
 use crate::answers;
@@ -13,9 +15,9 @@ use crate::words::{clock, span};
 use axum::extract::State;
 use engine::WorkflowVerb;
 use maud::{Markup, PreEscaped, html};
-use model::{Decision, Right, WorkflowState};
+use model::{Right, WorkflowState};
 use std::sync::Arc;
-use wire::{CompensationView, DecisionView, PauseView, WorkflowEventView, WorkflowShow, WorkflowView};
+use wire::{CompensationView, DecisionView, PauseView, WorkflowEventView, WorkflowShow};
 
 /// Events that are shown.
 const EVENTS_SHOWN: usize = 200;
@@ -30,6 +32,7 @@ struct Page {
     has_more_events: bool,
     decisions: Vec<DecisionView>,
     doable: Option<Vec<WorkflowVerb>>,
+    timeline: Option<answers::Timeline>,
 }
 
 pub async fn page(
@@ -41,8 +44,11 @@ pub async fn page(
     let picture = drawing::figure(app.definition(&shown.workflow).await?, &shown).await?;
     let events = app.read(move |browse| answers::events(browse, id, 0, EVENTS_SHOWN)).await?;
     let decisions = app.read(move |browse| answers::decisions(browse, id)).await?;
+    let now = app.now();
+    let timeline = app.read(move |browse| answers::timeline(browse, id, now)).await?;
     let may_operate = caller.must(Right::Operate).is_ok();
     let page = Page {
+        timeline,
         doable: may_operate.then(|| possible(&shown.workflow)),
         has_more_events: events.as_ref().is_some_and(|page| page.next.is_some()),
         events: events.map(|page| page.events).unwrap_or_default(),
@@ -60,48 +66,26 @@ pub async fn page(
     Ok(framed(frame, render(&page)))
 }
 
-/// What would not be refused as things stand; the node decides.
-fn possible(workflow: &WorkflowView) -> Vec<WorkflowVerb> {
-    let Ok(state) = workflow.state.parse::<WorkflowState>() else { return Vec::new() };
-    if workflow.resolved_at.is_some() {
-        return Vec::new();
-    }
-    let (fails, stuck) = (state == WorkflowState::Failed, state == WorkflowState::CompensationFailed);
-    let undoes = stuck || state == WorkflowState::Compensating;
-    let is_possible = |verb: &WorkflowVerb| match verb {
-        WorkflowVerb::Pause => state == WorkflowState::Running || is_awaiting(workflow),
-        WorkflowVerb::Resume => state == WorkflowState::Paused,
-        WorkflowVerb::Cancel => fails || !state.is_over() && !undoes,
-        WorkflowVerb::Resolve(
-            Decision::Retry { .. } | Decision::Compensate { .. } | Decision::MarkResolved,
-        ) => fails,
-        WorkflowVerb::Resolve(Decision::RetryCompensation | Decision::SkipCompensation { .. }) => stuck,
-        WorkflowVerb::Resolve(Decision::RetryFromStep { .. } | Decision::Cancel { .. }) => false,
-    };
-    WorkflowVerb::plain().into_iter().filter(is_possible).collect()
-}
-
-/// It waits for triggers, and nobody holds it.
-fn is_awaiting(workflow: &WorkflowView) -> bool {
-    workflow.paused_by.as_deref() == Some("trigger")
-}
-
 fn render(page: &Page) -> Markup {
     let shown = &page.shown;
     html! {
         link rel="stylesheet" href="/assets/graph.css";
         p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
         div.head data-live="head" { (head(shown)) }
-        section aria-label="Waits for" data-live="pauses" { (pauses(shown)) }
-        @if let Some(doable) = &page.doable { (verbs(&shown.workflow, doable)) }
+        section aria-label="Waits for" data-live="pauses" { (pauses(page)) }
+        @if let Some(doable) = &page.doable { (verbs(shown, doable)) }
         section aria-label="Graph" {
             h2 { "Graph" }
-            div.graph data-live="graph" tabindex="0" { (PreEscaped(&page.picture)) }
+            div.graph data-live="graph" tabindex="0" role="region" aria-label="Graph" { (PreEscaped(&page.picture)) }
+        }
+        section aria-label="Timeline" data-live="times" {
+            h2 { "Timeline" }
+            @if let Some(timeline) = &page.timeline { (gantt::render(timeline)) }
         }
         section aria-label="Steps" { h2 { "Steps" } div data-live="steps" { (table(&shown.steps)) } }
         (undone(shown))
         section aria-label="Payloads" data-live="payloads" { (payloads(shown)) }
-        section aria-label="Timeline" data-live="timeline" { (timeline(page)) }
+        section aria-label="History" data-live="history" { (history(page)) }
         p { a href="/workflows" { "All workflows" } }
     }
 }
@@ -147,26 +131,10 @@ fn facts(shown: &WorkflowShow) -> Markup {
     }
 }
 
-/// What a verb is called and does; one that cannot be taken back is told before it is done.
-fn about(verb: &WorkflowVerb, workflow: &WorkflowView) -> (&'static str, &'static str, bool) {
-    match verb {
-        WorkflowVerb::Resume if is_awaiting(workflow) => {
-            ("Go on without", "Go on as if somebody had sent nothing to what it waits for.", true)
-        }
-        WorkflowVerb::Resolve(decision) => about_decision(decision),
-        WorkflowVerb::Pause => {
-            ("Pause", "Start nothing of it until it is resumed; what runs goes on.", false)
-        }
-        WorkflowVerb::Resume => {
-            ("Resume", "Go on where it was held; a step that failed is done again.", false)
-        }
-        WorkflowVerb::Cancel => ("Cancel", "End it, with everything of it that is not over.", true),
-    }
-}
-
 /// What it waits for, since when, and until when.
-fn pauses(shown: &WorkflowShow) -> Markup {
-    let waiting: Vec<&PauseView> = shown.pauses.iter().filter(|pause| pause.state == "waiting").collect();
+fn pauses(page: &Page) -> Markup {
+    let waiting: Vec<&PauseView> =
+        page.shown.pauses.iter().filter(|pause| pause.state == "waiting").collect();
     html! {
         @if !waiting.is_empty() {
             h2 { "Waits for" }
@@ -177,58 +145,13 @@ fn pauses(shown: &WorkflowShow) -> Markup {
                         span.aside { "since " (clock(&pause.registered_at)) }
                         @if let Some(until) = pause.timeout_at.as_ref().or(pause.resume_at.as_ref()) { span.aside { "until " (clock(until)) } }
                         @if pause.reminders > 0 { span.aside { "reminded of " (pause.reminders) " time(s)" } }
-                        @if let Some(trigger) = &pause.trigger { span.mono.payload { "stepfast trigger " (pause.workflow_id) " " (trigger) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn about_decision(decision: &Decision) -> (&'static str, &'static str, bool) {
-    match decision {
-        Decision::Retry { .. } => ("Retry", "Do again what failed; what succeeded stays as it is.", false),
-        Decision::Compensate { .. } => {
-            ("Compensate", "Undo what was done, the last first, and end it.", true)
-        }
-        Decision::MarkResolved => ("Mark as resolved", "Leave it as it is; nobody is asked any more.", true),
-        Decision::RetryCompensation => {
-            ("Try to undo again", "What could not be undone is tried once more.", false)
-        }
-        Decision::SkipCompensation { .. } => {
-            ("Skip", "Leave what could not be undone, and undo the rest.", true)
-        }
-        Decision::RetryFromStep { .. } => ("Retry from a step", "Do a step and all behind it again.", true),
-        Decision::Cancel { .. } => ("Cancel", "End it, with everything of it that is not over.", true),
-    }
-}
-
-fn verbs(workflow: &WorkflowView, doable: &[WorkflowVerb]) -> Markup {
-    let forces = |verb: &WorkflowVerb| *verb == WorkflowVerb::Resume && is_awaiting(workflow);
-    html! {
-        section #verbs aria-label="What can be done" data-at={ "/v1/workflows/" (workflow.id) } hidden[doable.is_empty()] {
-            h2 { "What can be done" }
-            noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast workflows" } "." } }
-            div.because {
-                label for="why" { "Why, for the record" }
-                input #why type="text" maxlength="1000" autocomplete="off";
-            }
-            div data-live="verbs" {
-                @if !doable.is_empty() {
-                    ul.rows.verbs {
-                        @for verb in doable {
-                            @let (title, does, asks) = about(verb, workflow);
-                            li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-force[forces(verb)] { (title) } span.aside { (does) } }
+                        @if let Some(trigger) = &pause.trigger {
+                            span.mono.payload { "stepfast trigger " (pause.workflow_id) " " (trigger) }
+                            @if page.doable.is_some() { span.payload { a.button href=(super::waiting::answer(&pause.workflow_id, trigger)) { "Answer" } } }
                         }
                     }
                 }
             }
-            div #sure .notice hidden {
-                p #would {}
-                button #do .button type="button" aria-describedby="would" { "Yes" } " "
-                button #leave .button type="button" { "Leave it as it is" }
-            }
-            p #told .notice.lost role="alert" hidden {}
         }
     }
 }
@@ -281,9 +204,9 @@ fn payloads(shown: &WorkflowShow) -> Markup {
     }
 }
 
-fn timeline(page: &Page) -> Markup {
+fn history(page: &Page) -> Markup {
     html! {
-        h2 { "Timeline" }
+        h2 { "History" }
         @if page.events.is_empty() { p.empty { "Nothing has happened yet." } }
         @else {
             ol.rows {

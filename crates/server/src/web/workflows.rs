@@ -1,22 +1,29 @@
 //! Workflows as a list, newest first.
 
 use super::address::query;
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, nothing, page as framed};
 use crate::answers;
 use crate::api::WantedWorkflows as Wanted;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::words::{clock, span};
 use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use model::{Timestamp, WorkflowState};
+use model::{Timestamp, WorkflowId, WorkflowState};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{WorkflowPage, WorkflowView};
 
-pub async fn page(State(app): State<Arc<App>>, wanted: Wanted) -> Result<Markup, ApiError> {
+pub async fn page(State(app): State<Arc<App>>, mut wanted: Wanted) -> Result<Response, ApiError> {
+    // What a form leaves empty is not asked for.
+    wanted.pairs.retain(|(_, value)| !value.is_empty());
+    // Whoever has an id writes it where they would write anything else.
+    if let Some(id) = wanted.said("workflow").and_then(|text| text.parse::<WorkflowId>().ok()) {
+        return Ok(Redirect::to(&format!("/workflows/{id}")).into_response());
+    }
     let filter = wanted.filter()?;
-    let page = app.read(move |browse| answers::workflows(browse, &filter)).await?;
+    let page = app.read(move |browse| answers::workflows_within(browse, &filter)).await?;
     let frame = Frame {
         title: "Workflows",
         version: app.site.version,
@@ -24,7 +31,7 @@ pub async fn page(State(app): State<Arc<App>>, wanted: Wanted) -> Result<Markup,
         script: Some("workflows.js"),
         controls: html! {},
     };
-    Ok(framed(frame, render(&page, &wanted, app.now())))
+    Ok(framed(frame, render(&page, &wanted, app.now())).into_response())
 }
 
 fn render(page: &WorkflowPage, wanted: &Wanted, now: Timestamp) -> Markup {
@@ -32,19 +39,31 @@ fn render(page: &WorkflowPage, wanted: &Wanted, now: Timestamp) -> Markup {
     html! {
         h1 { "Workflows" @if let Some(name) = wanted.said("workflow") { " " span.state { (name) } } }
         p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        (search(wanted))
         nav.chips aria-label="State" {
             (chip("all", wanted, None, state.is_empty()))
             @for one in WorkflowState::ALL { (chip(one.word(), wanted, Some(one.word()), state == one.word())) }
         }
         div data-live="workflows" {
             @if page.workflows.is_empty() {
-                p.empty { "No workflow is like that." }
+                (nothing("workflow", page.next.as_ref()))
             } @else {
                 ul.rows { @for workflow in &page.workflows { (row(workflow, now)) } }
             }
         }
         @if let Some(next) = &page.next {
             p { a.button href=(address(&wanted.with("after", Some(next)))) { "Older workflows" } }
+        }
+    }
+}
+
+fn search(wanted: &Wanted) -> Markup {
+    html! {
+        form.fields method="get" action="/workflows" role="search" aria-label="Find workflows" {
+            @if let Some(state) = wanted.said("state") { input type="hidden" name="state" value=(state); }
+            div { label for="workflow" { "Definition, or the id of a workflow" } input #workflow name="workflow" type="search" value=[wanted.said("workflow")] autocomplete="off"; }
+            div { label for="label" { "Label, as name:value" } input #label name="label" type="search" value=[wanted.said("label")] autocomplete="off"; }
+            button.button.strong type="submit" { "Find" }
         }
     }
 }

@@ -96,17 +96,29 @@ const EXPECTED: &str = "
     POST /v1/alerts/{id}/{verb}      operate
     POST /v1/stuck/detect            operate
     GET  /v1/stuck/rules             view
+    GET  /v1/stuck/rules/{name}      view
     PUT  /v1/stuck/rules/{name}      administer
     DELETE /v1/stuck/rules/{name}    administer
     PUT  /v1/stuck/auto              operate
     GET  /v1/channels                view
     POST /v1/channels                administer
+    GET  /v1/channels/{name}         view
     POST /v1/channels/{name}/remove  administer
     POST /v1/channels/{name}/test    operate
     GET  /v1/notices                 view
+    GET  /openapi.json               open
+    GET  /definition.schema.json     open
+    GET  /v1/definitions/{workflow}/{version}/diff view
+    GET  /v1/pools/{name}            view
+    GET  /v1/check                   administer
+    GET  /v1/bulk                    view
+    POST /v1/bulk                    operate
+    GET  /v1/bulk/{id}               view
+    POST /v1/bulk/{id}/cancel        operate
     GET  /                           view
     GET  /step-dispatcher            view
     GET  /step-dispatcher/api        view
+    GET  /step-dispatcher/live       view
     POST /step-dispatcher/toggle     operate
     GET  /step-dispatcher/steps      view
     GET  /step-dispatcher/steps/{id} view
@@ -125,6 +137,22 @@ const EXPECTED: &str = "
     GET  /progress                   view
     GET  /flows                      view
     GET  /flows/{id}                 view
+    GET  /waiting                    view
+    GET  /waiting/{workflow_id}/{trigger_key} operate
+    POST /waiting/{workflow_id}/{trigger_key} operate
+    GET  /pools                      view
+    GET  /executions                 view
+    GET  /executions/{namespace}/{key} view
+    GET  /definitions                view
+    GET  /definitions/{workflow}     view
+    GET  /definitions/{workflow}/{version} view
+    GET  /nodes                      view
+    GET  /settings                   view
+    GET  /keys                       administer
+    GET  /audit                      view
+    GET  /docs/api                   open
+    GET  /docs/errors                open
+    GET  /docs/errors/{code}         open
     GET  /assets/graph.css           open
     GET  /assets/{name}              open";
 
@@ -158,7 +186,11 @@ fn filled(path: &str) -> String {
     let id = "00000000-0000-0000-0000-000000000001";
     // A place that does not exist: whoever may listen is told so, and does not listen for ever.
     let path = path.replace("/v1/events", "/v1/events?after=nowhere");
-    path.replace("{id}", id).replace("{verb}", "cancel").replace("{name}", "page.css")
+    let path = path.replace("/step-dispatcher/live", "/step-dispatcher/live?what=ever");
+    path.replace("{id}", id)
+        .replace("{verb}", "cancel")
+        .replace("{name}", "page.css")
+        .replace("{code}", "late")
 }
 
 fn asked(method: &Method, path: &str, takes: Takes) -> axum::http::request::Builder {
@@ -183,7 +215,18 @@ fn methods() -> Vec<Method> {
 #[tokio::test]
 async fn s1_from_elsewhere_nothing_is_answered_without_a_key() {
     let place = Place::open();
-    let allowed = ["/livez", "/readyz", "/sign-in", "/assets/graph.css", "/assets/{name}"];
+    let allowed = [
+        "/livez",
+        "/readyz",
+        "/openapi.json",
+        "/definition.schema.json",
+        "/sign-in",
+        "/docs/api",
+        "/docs/errors",
+        "/docs/errors/{code}",
+        "/assets/graph.css",
+        "/assets/{name}",
+    ];
     let mut paths: Vec<&str> = server::routes().iter().map(|route| route.path).collect();
     paths.dedup();
     paths.extend(["/nothing", "/v1", "/v1/steps/", "//v1/steps", "/v1/keys/x/y/z"]);
@@ -371,6 +414,12 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/router/pools".into(), json!({"pools": []}), vec![""]),
         ("/v1/router/pools/x/suspend".into(), json!({}), vec![""]),
         ("/v1/retention".into(), json!({"archive": {"before": 1}}), vec!["", "/archive"]),
+        (
+            "/v1/bulk".into(),
+            json!({"what": "steps", "filter": {"queue": "x"}, "verb": "skip", "dry_run": true}),
+            vec!["", "/filter"],
+        ),
+        (format!("/v1/bulk/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
         ("/v1/keys".into(), json!({"name": "x", "role": "admin"}), vec![""]),
         (format!("/v1/keys/{key}/revoke"), json!({}), vec![""]),
         ("/step-dispatcher/toggle".into(), json!({"enabled": false}), vec![""]),
@@ -411,7 +460,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
     let posts = posts.filter(|r| r.access != Access::Token);
     // What is sent to a trigger is whatever its definition asks for.
     let posts = posts.filter(|r| r.path != "/v1/workflows/{id}/triggers/{key}").count();
-    assert_eq!(posts, 42, "every route that takes JSON is tried: add the new one");
+    assert_eq!(posts, 44, "every route that takes JSON is tried: add the new one");
     let all = async || {
         let [steps, breaker, keys, audit] =
             ["/v1/steps", "/v1/breaker", "/v1/keys", "/v1/audit"].map(|path| place.get(path));

@@ -162,3 +162,17 @@ async fn a_request_under_way_is_not_begun_again_and_a_broken_one_is() {
     );
     place.close().await;
 }
+
+/// What a caller was answered may be more than whoever looks at executions may see.
+#[tokio::test]
+async fn what_was_answered_under_a_key_is_shown_to_nobody_else() {
+    let place = Place::open();
+    keyed(&place, "/v1/steps", "k", r#"{"steps": [{"action": "noop", "label": "hush"}]}"#).await.ok();
+    let listed = place.get("/v1/executions").await.ok();
+    let namespace =
+        listed["executions"][0]["namespace"].as_str().unwrap().replace(' ', "%20").replace('/', "%2F");
+    let shown = place.get(&format!("/v1/executions/{namespace}/k")).await.ok();
+    assert_eq!(shown["execution"]["state"], "done");
+    assert!(shown["answer"].is_null(), "{shown}");
+    place.close().await;
+}

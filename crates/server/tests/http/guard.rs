@@ -81,3 +81,15 @@ async fn every_answer_keeps_the_browser_strict() {
     }
     place.close().await;
 }
+
+#[tokio::test]
+async fn what_no_database_keeps_is_refused_and_a_method_that_is_none_is_told() {
+    let place = Place::open();
+    for path in ["/v1/steps?action=a%00b", "/v1/message-groups/a%00b", "/v1/pools/%00"] {
+        let told = place.get(path).await.refused(400, "invalid_request");
+        assert!(told["detail"].as_str().unwrap().contains("NUL"), "{told}");
+    }
+    let request = Request::delete("/v1/steps").header("host", "localhost:7837").body(Body::empty()).unwrap();
+    place.send(request).await.refused(405, "method_not_allowed");
+    place.close().await;
+}

@@ -1,5 +1,8 @@
 use crate::place::Place;
 use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+use store::SimClock;
 use tokio::net::TcpListener;
 
 #[tokio::test]
@@ -22,6 +25,57 @@ async fn a_file_that_is_gone_is_not_ready_and_says_so() {
     assert_eq!(place.get("/livez").await.status, 200, "a restart would not help");
     std::fs::rename(place.dir.path().join("away.db"), place.file()).unwrap();
     assert_eq!(place.get("/readyz").await.ok()["ready"], true);
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_is_alive_and_not_ready() {
+    let place = Place::open();
+    place.engine.announce_stop();
+    let problem = place.get("/readyz").await.refused(503, "not_ready");
+    assert!(problem["detail"].as_str().unwrap().contains("it is stopping"), "{problem}");
+    assert_eq!(place.get("/livez").await.text(), "ok\n");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_file_that_a_newer_program_has_migrated_is_not_ready() {
+    let place = Place::open();
+    assert_eq!(place.get("/readyz").await.ok()["ready"], true);
+    let change = |text: &str| {
+        let file = rusqlite::Connection::open(place.file()).unwrap();
+        file.execute_batch(text).unwrap();
+    };
+    change("insert into migrations (number, name, checksum, applied_at) values (99, '0099_future', 'x', 0)");
+    let problem = place.get("/readyz").await.refused(503, "not_ready");
+    assert!(problem["detail"].as_str().unwrap().contains("which this program does not know"), "{problem}");
+    assert_eq!(place.get("/livez").await.status, 200);
+    change("delete from migrations where number = 99");
+    assert_eq!(place.get("/readyz").await.ok()["ready"], true);
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_server_where_work_waits_and_nothing_ends_is_not_ready_until_something_does() {
+    let clock = SimClock::default();
+    let mut place = Place::at(Arc::new(clock.clone()));
+    place.create(r#"[{"action": "noop"}]"#).await;
+    assert_eq!(place.get("/readyz").await.ok()["ready"], true, "it has only just come");
+    let until = async |place: &Place, seconds: u64, words: &str| {
+        let mut look = tokio::time::interval(Duration::from_millis(50));
+        for _ in 0..400 {
+            look.tick().await;
+            clock.advance(Duration::from_secs(seconds));
+            if place.get("/readyz").await.text().contains(words) {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(until(&place, 5, "no step has ended for over 10 minutes").await);
+    assert_eq!(place.get("/livez").await.status, 200, "a restart would not help");
+    place.work(|_| {}).await;
+    assert!(until(&place, 1, r#""ready":true"#).await);
     place.close().await;
 }
 

@@ -1,3 +1,4 @@
+use crate::browser::chromium;
 use crate::place::{Place, ask, endless, peer};
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -8,7 +9,7 @@ use axum::response::Response;
 use axum::routing::get;
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,15 +18,6 @@ use tokio::net::TcpListener;
 use tokio::time::{interval, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Where the browser is; without one these tests cannot say anything.
-fn chromium() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path)
-        .flat_map(|dir| ["chromium", "chromium-browser"].map(|name| dir.join(name)));
-    let found = places.into_iter().find(|file| file.is_file());
-    found.expect("Chromium is not installed; run `cargo xtask test`, which installs it")
-}
 
 struct Seen {
     dom: String,

@@ -63,13 +63,17 @@ impl Answer {
 
 impl Place {
     pub fn open() -> Place {
+        Place::at(Arc::new(SystemClock::default()))
+    }
+
+    /// By a clock of the test.
+    pub fn at(clock: Arc<dyn Clock>) -> Place {
         let dir = tempfile::tempdir().unwrap();
         let scratch = std::env::var("STEPFAST_TEST_POSTGRES").ok().map(|server| scratch(&server));
         let database = match &scratch {
             Some(scratch) => Database::Postgres(scratch.url.clone()),
             None => Database::Sqlite(dir.path().join("steps.db")),
         };
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let holder = Holder { pid: std::process::id(), host: "here".into(), url: None, doing: "test".into() };
         let store = database.open(Some(clock.clone()), holder).unwrap();
         let secrets = Keyring::of(vec![SealKey::new("k1", [7; 32])]);
@@ -226,11 +230,15 @@ pub fn peer(address: &str) -> ConnectInfo<SocketAddr> {
     ConnectInfo(address.parse().unwrap())
 }
 
+/// Every answer is held to the document.
 pub async fn ask(router: &Router, request: Request<Body>) -> Answer {
+    let (method, path) = (request.method().clone(), request.uri().path().to_string());
     let response = router.clone().oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let bytes = to_bytes(body, 64 << 20).await.unwrap();
-    Answer { status: parts.status, headers: parts.headers, bytes }
+    let answer = Answer { status: parts.status, headers: parts.headers, bytes };
+    crate::document::hold(&method, &path, &answer);
+    answer
 }
 
 fn scratch(server: &str) -> Scratch {

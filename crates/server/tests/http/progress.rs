@@ -83,6 +83,44 @@ async fn what_failed_is_failed_and_what_succeeded_is_whole() {
     place.close().await;
 }
 
+const BILL: &str = "
+workflow: bill
+version: 1.0.0
+steps:
+  - key: send
+    action: echo
+    arguments: {}
+    status_message: We wait for the bank
+    pause_after: { poll: { action: ask, interval: 60s }, resume_when: payload.paid }
+  - { key: book, action: echo, arguments: {} }
+";
+
+/// What polled behind a step was not there: it seemed to be at the next step, and to wait for nothing.
+#[tokio::test]
+async fn a_pause_that_polls_is_a_part_and_what_it_waits_for_is_told() {
+    let mut place = Place::open();
+    place
+        .work(|registry| {
+            registry.raw("ask", |_| async { Outcome::Continue { data: None, after: None } });
+        })
+        .await;
+    place.define(BILL).await.ok();
+    let id = place.start("bill", json!({})).await;
+    let path = format!("/v1/workflows/{id}/progress");
+    let shown = place.until(&path, |shown| shown["current"] == "send:poll").await;
+    assert_eq!((&shown["state"], &shown["percent"]), (&json!("running"), &json!(33.33)));
+    assert_eq!(
+        (names(&shown["completed"]), names(&shown["pending"])),
+        (vec!["send"], vec!["send:poll", "book"]),
+        "in the order in which it is done"
+    );
+    assert_eq!(shown["sentence"], "We wait for the bank");
+    assert!(!shown["waits_for"].as_array().unwrap().is_empty(), "{shown}");
+    let whole = place.get(&format!("/v1/workflows/{id}")).await.ok();
+    assert_eq!(whole["percent"], 33, "the page says the same");
+    place.close().await;
+}
+
 #[tokio::test]
 async fn a_tree_of_steps_is_as_far_as_the_steps_below_its_root() {
     let mut place = Place::open();

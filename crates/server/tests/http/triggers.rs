@@ -268,3 +268,77 @@ async fn a_token_in_a_notice_is_shown_to_nobody() {
     assert_eq!(body["answer"], format!("/trigger/{id}/go"));
     place.close().await;
 }
+
+/// A signature says nothing of the place: whoever recorded one approval could have sent it to every other run that waits.
+#[tokio::test]
+async fn a_signed_trigger_counts_where_it_came_first_and_nowhere_else() {
+    let (place, router, id) = waiting("hmac").await;
+    let other = place.start("hmac", json!({})).await;
+    place.until_workflow(&other, "paused").await;
+    let body = r#"{"ok": true}"#;
+    let message = signed("m1", body, SECRET);
+    let sent = async |id: &str, trigger: &str| {
+        send(&router, &format!("/trigger/{id}/{trigger}"), &message, body).await
+    };
+    assert_eq!(sent(&id, "boss").await.ok()["verdict"], "accepted");
+    sent(&other, "boss").await.refused(401, "unauthorized");
+    sent(&id, "chief").await.refused(401, "unauthorized");
+    assert_eq!(sent(&id, "boss").await.ok()["verdict"], "duplicate", "the same again is the same");
+    let waits = place.get(&format!("/v1/workflows/{other}")).await.ok();
+    assert_eq!(waits["state"], "paused");
+    place.close().await;
+}
+
+/// A key of somebody nobody knows would stand in the way of the one who may use it, and be kept for months.
+#[tokio::test]
+async fn before_it_is_known_who_asks_no_key_of_theirs_counts() {
+    let (place, router, id) = waiting("hmac").await;
+    let path = format!("/trigger/{id}/boss");
+    let body = r#"{"ok": true}"#;
+    let mut stranger = HeaderMap::new();
+    stranger.insert("idempotency-key", "order-7".parse().unwrap());
+    send(&router, &path, &stranger, body).await.refused(401, "unauthorized");
+    send(&router, "/api/dispatch/process", &stranger, body).await;
+    let kept = place.get("/v1/executions").await.ok();
+    assert_eq!(kept["executions"], json!([]));
+    let mut headers = signed("m1", body, SECRET);
+    headers.extend(stranger);
+    assert_eq!(send(&router, &path, &headers, body).await.ok()["verdict"], "accepted");
+    place.close().await;
+}
+
+/// What a token opens is told to whoever may operate, once, and kept nowhere.
+#[tokio::test]
+async fn a_token_asked_for_under_a_key_is_kept_nowhere() {
+    let (place, _, id) = waiting("token").await;
+    let request = Request::post(format!("/v1/workflows/{id}/triggers/boss/token"))
+        .header("host", "localhost:7837")
+        .header("content-type", "application/json")
+        .header("idempotency-key", "k")
+        .body(Body::from("{}"))
+        .unwrap();
+    place.send(request).await.ok();
+    let kept = place.get("/v1/executions").await.ok();
+    assert_eq!(kept["executions"], json!([]));
+    place.close().await;
+}
+
+struct Falls;
+
+impl TriggerAuthenticator for Falls {
+    fn identify(&self, _: &TriggerShown) -> Option<String> {
+        panic!("at /somewhere/inside")
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_falls_over_is_answered_and_says_nothing_of_the_inside() {
+    let (place, _, id) = waiting("api_key").await;
+    let router = server::router(Site { triggers: vec![Arc::new(Falls)], ..place.site() });
+    for _ in 0..2 {
+        let fell = send(&router, &format!("/trigger/{id}/boss"), &HeaderMap::new(), "{}").await;
+        fell.refused(503, "not_ready");
+        assert!(!fell.text().contains("inside"), "{}", fell.text());
+    }
+    place.close().await;
+}

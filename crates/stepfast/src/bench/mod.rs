@@ -10,12 +10,14 @@ mod fifo;
 mod figures;
 mod graph;
 mod growth;
+mod http;
 mod latency;
 mod limit;
 mod publish;
 mod remote;
 mod resolve;
 mod rig;
+mod served;
 mod snapshot;
 mod stuck;
 mod timers;
@@ -43,6 +45,8 @@ pub enum Workload {
     Latency,
     /// Drain by a worker over loopback HTTP, beside the same in process.
     Remote,
+    /// Creates over loopback HTTP from 8 clients, one and 100 a call, beside bulk creates in process.
+    Http,
     /// Steps over a queue: published, received, begun, run and recorded.
     Publish,
     /// A parent with n children, and 1,000 trees 50 deep.
@@ -97,6 +101,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::Fifo => fifo::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Latency => latency::run(&rig, args.n.unwrap_or(2_000)).await,
         Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
+        Workload::Http => http::run(&rig, args.n.unwrap_or(20_000)).await,
         Workload::Publish => publish::run(&rig, args.n, &args.transport).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Workflow => workflow::run(&rig, args.n.unwrap_or(20_000)).await,

@@ -4,7 +4,7 @@
 //!        and on PostgreSQL the server counts what was read besides.
 
 mod reads;
-mod rows;
+pub(super) mod rows;
 
 use super::drain;
 use super::figures::Figures;

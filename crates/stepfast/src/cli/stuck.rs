@@ -66,7 +66,7 @@ pub enum Alerts {
     Note(SayAlert),
     /// Close it, with what was done
     Resolve(SayAlert),
-    /// Open it again
+    /// Open it again, until a person resolves it
     Reopen(SayAlert),
     /// How many are open, how many resolved themselves, and how long it took
     Figures,

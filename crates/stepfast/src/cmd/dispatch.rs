@@ -6,7 +6,7 @@ use crate::cli::{Common, Dispatch};
 use crate::config::Settings;
 use crate::{Local, LocalConfig};
 use anyhow::Result;
-use engine::Dispatch as Handing;
+use engine::{Dispatch as Handing, LeftOut};
 use model::DispatchGroup;
 use rules::settle::Mode;
 use serde_json::json;
@@ -24,6 +24,9 @@ pub async fn run(mut settings: Settings, common: &Common, args: Dispatch) -> Res
     }
     let mut engine = settings.engine.clone();
     engine.by_hand = args.once;
+    if !args.once {
+        engine.stuck.left_out = LeftOut::Remove;
+    }
     let only = args.group.as_deref().map(DispatchGroup::new);
     if let Some(group) = &only
         && !engine.groups.contains(group)

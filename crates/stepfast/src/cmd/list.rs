@@ -44,6 +44,7 @@ fn filter(args: &ListWorkflows, now: Timestamp) -> Result<WorkflowFilter> {
         created_from: since.map(|span| now - span),
         created_to: None,
         nested: args.nested,
+        unresolved: false,
         after: args.after.as_deref().map(workflow_id).transpose()?,
         ascending: false,
         limit: args.limit.clamp(1, limits::PAGE_ROWS_MAX),

@@ -114,7 +114,8 @@ async fn all(door: &mut Door, settings: &Settings, (args, json): (NotifyTest, bo
 }
 
 async fn answered(door: &Door, telling: TellingView) -> Result<Answered> {
-    let Some(step) = telling.step_id.clone() else {
+    // One that waits for its minute is not waited for here.
+    let Some(step) = telling.step_id.clone().filter(|_| telling.became != "delayed") else {
         return Ok(Answered { telling, attempt: None, arrived: false });
     };
     let mut look = tokio::time::interval(LOOK_EVERY);

@@ -32,6 +32,7 @@ pub async fn run(mut settings: Settings, common: &Common, args: Run) -> Result<E
         version: Some(files.main.definition.version.clone()),
         input: input(args.input.as_deref())?,
         labels: labels(&args.labels)?,
+        trace: None,
         by: None,
     };
     let own = (common.db.is_none() && common.server.is_none()).then(|| Own::make(args.keep)).transpose()?;

@@ -3,8 +3,10 @@
 use crate::cli::Serve;
 use crate::config::{self, Settings};
 use crate::scheduler::{self, Scheduler};
+use crate::tracer::Tracer;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
+use engine::LeftOut;
 use model::limits;
 use server::Site;
 use std::process::ExitCode;
@@ -30,7 +32,13 @@ pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
     let stopped = stop_signals();
     let running = Running::start(settings).await?;
     println!("listening on {}", running.url);
-    stopped.await;
+    tokio::select! {
+        () = stopped => {}
+        () = running.local.engine.gone() => {
+            // A node that decides nothing only holds others up; whoever started it starts it again.
+            bail!(Unavailable("the engine has fallen; what it held is taken over when it is started again".into()));
+        }
+    }
     eprintln!("stopping: jobs have {} s to finish, the rest is given back", GRACE.as_secs());
     running.stop().await?;
     Ok(ExitCode::SUCCESS)
@@ -43,10 +51,11 @@ pub struct Running {
     scheduler: Option<Scheduler>,
     close: oneshot::Sender<()>,
     site: tokio::task::JoinHandle<std::io::Result<()>>,
+    tracer: Option<Tracer>,
 }
 
 impl Running {
-    pub async fn start(settings: Settings) -> Result<Running> {
+    pub async fn start(mut settings: Settings) -> Result<Running> {
         let address = settings.bind;
         let listener = match TcpListener::bind(address).await {
             Ok(listener) => listener,
@@ -61,12 +70,18 @@ impl Running {
             scheduler::endpoint(scheduler, bound)?;
         }
         let url = format!("http://{}", config::reachable(bound));
-        let config = LocalConfig {
-            engine: settings.engine.clone(),
-            doing: "serve".into(),
-            url: Some(url.clone()),
-            ..LocalConfig::default()
+        let tracer = match &settings.traces {
+            Some(traces) => {
+                let (spans, tracer) = Tracer::start(traces, &settings.engine.host)?;
+                settings.engine.spans = Some(spans);
+                Some(tracer)
+            }
+            None => None,
         };
+        let mut engine = settings.engine.clone();
+        engine.stuck.left_out = LeftOut::Remove;
+        let config =
+            LocalConfig { engine, doing: "serve".into(), url: Some(url.clone()), ..LocalConfig::default() };
         let mut local = Local::open(&settings.database, config)?;
         let clock = Arc::new(SystemClock::default());
         let mut scheduler = Scheduler::prepare(&local.engine, &settings, clock.clone(), bound).await?;
@@ -91,6 +106,8 @@ impl Running {
                 Some(_) => settings.actions.register_all_but_deliver(&mut registry)?,
                 None => settings.actions.register(&mut registry)?,
             }
+            let bulk = server::Bulk::new(local.engine.clone(), settings.database.clone());
+            crate::bulk_job::register(&mut registry, bulk);
             local.run(registry, settings.workers).await?;
         }
         let (close, closed) = oneshot::channel::<()>();
@@ -100,14 +117,18 @@ impl Running {
         if let Some(scheduler) = &mut scheduler {
             scheduler.start(&local.engine).await?;
         }
-        Ok(Running { local, url, scheduler, close, site })
+        Ok(Running { local, url, scheduler, close, site, tracer })
     }
 
     pub async fn stop(self) -> Result<()> {
+        self.local.engine.announce_stop();
         if let Some(scheduler) = self.scheduler {
             scheduler.stop(GRACE).await;
         }
         self.local.stop(GRACE).await?;
+        if let Some(tracer) = self.tracer {
+            tracer.stop().await;
+        }
         let _ = self.close.send(());
         // A page that stays open must not keep the process.
         if let Ok(ended) = tokio::time::timeout(Duration::from_secs(2), self.site).await {

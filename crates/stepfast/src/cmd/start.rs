@@ -17,6 +17,7 @@ pub async fn run(settings: &Settings, common: &Common, args: Start) -> Result<Ex
         input: input(args.input.as_deref())?,
         labels: labels(&args.labels)?,
         // Whoever asks again under the same key asks for the same.
+        trace: None,
         by: None,
     };
     let door = Door::open(settings, common.server.as_deref(), "start")?;

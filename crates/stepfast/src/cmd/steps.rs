@@ -289,6 +289,7 @@ async fn operate(
         why: args.why,
         verb,
         dry_run: args.dry_run,
+        expected: None,
     };
     let door = Door::open(settings, common.server.as_deref(), "steps")?;
     let done = door.operate(operation).await;

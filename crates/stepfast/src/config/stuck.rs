@@ -82,7 +82,7 @@ pub fn check(raw: RawStuck, faults: &mut Vec<String>) -> StuckConfig {
         let least = limits::STUCK_EVERY_MIN.as_secs();
         faults.push(format!("stuck.every: write {least}s or more, or `never`"));
     }
-    StuckConfig { every, policy, rules: rules(raw.rule, faults) }
+    StuckConfig { every, policy, rules: rules(raw.rule, faults), ..StuckConfig::default() }
 }
 
 fn rules(raw: Vec<StuckRuleBody>, faults: &mut Vec<String>) -> Vec<model::StuckRule> {

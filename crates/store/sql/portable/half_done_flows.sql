@@ -1,3 +1,3 @@
--- Flows of which something has happened and that are not over, oldest first, behind one.
+-- Flows of which something has happened and that are not over, oldest first, behind one. In the words of the index that has only these.
 select {flow_columns} from flows
- where (state = 'failed' or state = 'running' and progressed_at is not null) and id > $1 order by id limit $2
+ where case when state = 'running' then progressed_at is not null else state = 'failed' end and id > $1 order by id limit $2

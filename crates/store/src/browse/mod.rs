@@ -1,29 +1,36 @@
 //! Reads for people, on a connection of their own, never inside a turn.
 
 mod attempts;
+mod behind;
 mod half_done;
+mod minutes;
 mod nouns;
 mod pauses;
 mod polls;
+mod reach;
 mod statuses;
 mod workflows;
 
 pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
+pub use behind::{DecisionPlace, NoticePlace, PausePlace};
 pub use nouns::{Filter, StepRow, Totals};
 pub use polls::PollFilter;
+pub use reach::Listed;
 pub use workflows::{DefinitionKey, DefinitionLine, EventLine, WorkflowFilter};
 
-use crate::batch::{NodeRow, SessionRow, Tick};
+use crate::batch::{NodeRow, SessionRow};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
 use crate::sql::{Param, Sql};
-use crate::statements::{DETAIL_COLUMNS, OLDEST_PENDING, SESSION_COLUMNS, STEP_COLUMNS};
+use crate::statements::{
+    DETAIL_COLUMNS, OLDEST_DUE, OLDEST_PENDING, OLDEST_POOLED, SESSION_COLUMNS, STEP_COLUMNS,
+};
 use crate::{
-    AuditEntry, EventRow, KeyHash, Result, StoreError, channels, keys, params, pools, previous, reads, rows,
-    settings, subscriptions,
+    EventRow, KeyHash, Result, StoreError, channels, keys, params, pools, previous, reads, rows, settings,
+    subscriptions,
 };
 use model::{
-    Block, BlockId, Breaker, ChannelSends, DispatchGroup, ExecutionName, GroupStatus, Key, LogLine, NodeId,
-    PoolUse, SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
+    Block, BlockId, Breaker, ChannelSends, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
+    SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
 };
 use std::collections::BTreeMap;
 
@@ -43,6 +50,11 @@ impl Browse {
         &self.place
     }
 
+    #[cfg(test)]
+    pub(crate) fn into_sql(self) -> Box<dyn Sql + Send> {
+        self.sql
+    }
+
     pub(crate) fn sql(&self) -> &dyn Sql {
         &*self.sql
     }
@@ -52,37 +64,29 @@ impl Browse {
     }
 
     pub fn steps(&self, filter: &Filter) -> Result<Vec<StepRow>> {
-        let mut conditions = Vec::new();
-        let mut values: Vec<Param> = Vec::new();
-        let mut equal = |column: &str, value: Option<Param<'static>>| {
-            if let Some(value) = value {
-                values.push(value);
-                conditions.push(format!("{column} = ${}", values.len()));
-            }
-        };
-        let text = |t: &Option<String>| t.clone().map(Param::from);
-        equal("action", text(&filter.action));
-        equal("queue", text(&filter.queue));
-        equal("dispatch_group", text(&filter.dispatch_group));
-        equal("step_key", text(&filter.step_key));
-        equal("relatable_type", text(&filter.relatable_type));
-        equal("relatable_id", text(&filter.relatable_id));
-        equal("block_id", filter.block.map(Param::from));
-        if !filter.states.is_empty() {
-            conditions.push(format!("state in ({})", statuses::listed(&filter.states)));
-        }
-        if !filter.statuses.is_empty() {
-            conditions.push(statuses::condition(&filter.statuses));
-        }
-        if let Some(after) = filter.after {
-            values.push(after.into());
-            conditions.push(format!("id {} ${}", if filter.ascending { ">" } else { "<" }, values.len()));
-        }
-        let condition =
-            if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
-        let order = if filter.ascending { "asc" } else { "desc" };
-        let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
-        self.query(&format!("{condition} order by id {order} limit {limit}"), &values)
+        self.steps_down_to(filter, None)
+    }
+
+    /// The same, and none that is older than this one.
+    pub fn steps_down_to(&self, filter: &Filter, oldest: Option<StepId>) -> Result<Vec<StepRow>> {
+        let (condition, values) = conditions(filter, oldest);
+        self.query(&format!("{condition} {}", tail(filter)), &values)
+    }
+
+    /// The ids alone, for whoever does something to each.
+    pub fn step_ids(&self, filter: &Filter) -> Result<Vec<StepId>> {
+        let (condition, values) = conditions(filter, None);
+        let text = format!("select id from steps_now {condition} {}", tail(filter));
+        self.sql().rows(&text, &values, |row| Ok(StepId::from_bytes(row.get(0)?)))
+    }
+
+    /// How many there are, counted up to so many.
+    pub fn count_steps(&self, filter: &Filter, most: usize) -> Result<u64> {
+        let (condition, values) = conditions(filter, None);
+        let text = format!(
+            "select count(*) from (select 1 as one from steps_now {condition} limit {most}) as found"
+        );
+        self.sql().value(&text, &values)
     }
 
     fn query(&self, tail: &str, values: &[Param]) -> Result<Vec<StepRow>> {
@@ -110,8 +114,16 @@ impl Browse {
     }
 
     pub fn totals(&self) -> Result<Totals> {
-        let oldest: Option<i64> = self.sql().value(OLDEST_PENDING, params![])?;
+        let alone: Option<i64> = self.sql().value(OLDEST_PENDING, params![])?;
+        let pooled: Option<i64> = self.sql().value(OLDEST_POOLED, params![])?;
+        let oldest = alone.into_iter().chain(pooled).min();
         Ok(Totals { tallies: reads::tallies(self.sql())?, oldest_pending: oldest.map(Timestamp) })
+    }
+
+    /// Since when the first of those that had to wait for a time could start.
+    pub fn oldest_due(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        let due: Option<i64> = self.sql().value(OLDEST_DUE, params![now])?;
+        Ok(due.map(Timestamp))
     }
 
     pub fn groups(&self) -> Result<Vec<GroupStatus>> {
@@ -157,34 +169,6 @@ impl Browse {
         )
     }
 
-    pub fn ticks(&self, dispatch_group: Option<&str>, limit: usize) -> Result<Vec<Tick>> {
-        let (condition, values) = match dispatch_group {
-            Some(group) => ("where dispatch_group = $1", vec![Param::from(group)]),
-            None => ("", vec![]),
-        };
-        let sql = format!(
-            "select id, dispatch_group, started_at, completed_at, duration_us, turns, progress, steps_dispatched, capped,
-             left_over, phases from ticks {condition} order by id desc limit {}",
-            limit.clamp(1, limits::PAGE_ROWS_MAX)
-        );
-        self.sql().rows(&sql, &values, |r| {
-            let count = |i: usize| -> Result<u64> { Ok(r.get::<i64>(i)?.unsigned_abs()) };
-            Ok(Tick {
-                id: r.get(0)?,
-                dispatch_group: DispatchGroup(rows::shared(r, 1)?),
-                started_at: Timestamp(r.get(2)?),
-                completed_at: Timestamp(r.get(3)?),
-                duration_us: count(4)?,
-                turns: count(5)?,
-                progress: count(6)? as usize,
-                steps_dispatched: count(7)?,
-                capped: count(8)?,
-                left_over: count(9)?,
-                phases: serde_json::from_str(r.text(10)?).unwrap_or_default(),
-            })
-        })
-    }
-
     /// What a step's runs said, oldest first.
     pub fn log(&self, step: StepId) -> Result<Vec<(u32, LogLine)>> {
         let sql = "select attempt, at, text from step_logs where step_id = $1 order by attempt, n";
@@ -210,24 +194,6 @@ impl Browse {
                 attempt: r.get(4)?,
             };
             Ok((Timestamp(r.get(0)?), row))
-        })
-    }
-
-    pub fn audit(&self, limit: usize) -> Result<Vec<(Timestamp, AuditEntry)>> {
-        let sql = format!(
-            "select at, who, verb, target, why, before, after from audit order by id desc limit {}",
-            limit.clamp(1, limits::PAGE_ROWS_MAX)
-        );
-        self.sql().rows(&sql, params![], |r| {
-            let entry = AuditEntry {
-                who: r.get(1)?,
-                verb: r.get(2)?,
-                target: r.get(3)?,
-                why: r.get(4)?,
-                before: r.get(5)?,
-                after: r.get(6)?,
-            };
-            Ok((Timestamp(r.get(0)?), entry))
         })
     }
 
@@ -261,11 +227,6 @@ impl Browse {
         Ok(channels::all(self.sql())?.into_iter().map(of).collect())
     }
 
-    /// The last that channels were told, newest first.
-    pub fn notices(&self, limit: usize) -> Result<Vec<channels::NoticeRow>> {
-        channels::last_told(self.sql(), limit.clamp(1, limits::PAGE_ROWS_MAX))
-    }
-
     /// The API keys that are not revoked, with what is kept of their secrets.
     pub fn kept_keys(&self) -> Result<Vec<(Key, KeyHash)>> {
         keys::kept(self.sql())
@@ -273,6 +234,11 @@ impl Browse {
 
     pub fn executions(&self, filter: &ExecutionFilter) -> Result<Vec<ExecutionLine>> {
         executions::list(self.sql(), filter)
+    }
+
+    /// The same, and none that was begun before.
+    pub fn executions_since(&self, filter: &ExecutionFilter, since: Timestamp) -> Result<Vec<ExecutionLine>> {
+        executions::list_since(self.sql(), filter, Some(since))
     }
 
     pub fn execution(&self, name: &ExecutionName) -> Result<Option<ExecutionShown>> {
@@ -290,4 +256,47 @@ impl Browse {
                               and (cast($1 as text) is null or s.dispatch_group = $1))";
         self.sql().value(sql, params![dispatch_group])
     }
+}
+
+/// What must hold of a step, as text, and the values in it.
+fn conditions(filter: &Filter, oldest: Option<StepId>) -> (String, Vec<Param<'static>>) {
+    let mut conditions = Vec::new();
+    let mut values: Vec<Param<'static>> = Vec::new();
+    let mut equal = |column: &str, value: Option<Param<'static>>| {
+        if let Some(value) = value {
+            values.push(value);
+            conditions.push(format!("{column} = ${}", values.len()));
+        }
+    };
+    let text = |t: &Option<String>| t.clone().map(Param::from);
+    equal("action", text(&filter.action));
+    equal("queue", text(&filter.queue));
+    equal("dispatch_group", text(&filter.dispatch_group));
+    equal("step_key", text(&filter.step_key));
+    equal("relatable_type", text(&filter.relatable_type));
+    equal("relatable_id", text(&filter.relatable_id));
+    equal("block_id", filter.block.map(Param::from));
+    if !filter.states.is_empty() {
+        conditions.push(format!("state in ({})", statuses::listed(&filter.states)));
+    }
+    if !filter.statuses.is_empty() {
+        conditions.push(statuses::condition(&filter.statuses));
+    }
+    if let Some(after) = filter.after {
+        values.push(after.into());
+        conditions.push(format!("id {} ${}", if filter.ascending { ">" } else { "<" }, values.len()));
+    }
+    if let Some(oldest) = oldest {
+        values.push(oldest.into());
+        conditions.push(format!("id >= ${}", values.len()));
+    }
+    let condition =
+        if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
+    (condition, values)
+}
+
+/// In which order, and how many.
+fn tail(filter: &Filter) -> String {
+    let order = if filter.ascending { "asc" } else { "desc" };
+    format!("order by id {order} limit {}", filter.limit.clamp(1, limits::PAGE_ROWS_MAX))
 }

@@ -28,7 +28,7 @@ pub struct StepRow {
     pub detail: Detail,
 }
 
-/// How many steps there are of each sort, and when the oldest that waits was created.
+/// How many steps there are of each sort, and when the oldest was created that stands alone and waits for nothing but a worker.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
     pub tallies: Vec<(TallyKey, i64)>,

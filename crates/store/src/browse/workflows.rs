@@ -4,10 +4,10 @@ use super::{Browse, StepRow, statuses};
 use crate::sql::{Param, Row};
 use crate::statements::{OPEN_WORKFLOW, WORKFLOW_COLUMNS};
 use crate::workflows::{self, Definition};
-use crate::{Result, params, rows};
+use crate::{Result, params, reads, rows};
 use model::{
-    BlockId, BranchDecision, CompensationRun, DispatchGroup, ResolutionDecision, StepId, Timestamp, Workflow,
-    WorkflowId, WorkflowState, limits,
+    BlockId, CompensationRun, DispatchGroup, ResolutionDecision, StepId, Timestamp, Workflow, WorkflowId,
+    WorkflowState, limits,
 };
 
 /// Which workflows; everything that is said must hold.
@@ -22,6 +22,8 @@ pub struct WorkflowFilter {
     pub created_to: Option<Timestamp>,
     /// Also those that a step of another workflow started.
     pub nested: bool,
+    /// Not those about which somebody has decided that nobody is asked any more.
+    pub unresolved: bool,
     pub after: Option<WorkflowId>,
     pub ascending: bool,
     pub limit: usize,
@@ -69,13 +71,40 @@ impl Browse {
     }
 
     pub fn workflows(&self, filter: &WorkflowFilter) -> Result<Vec<Workflow>> {
-        let (condition, values) = conditions(filter);
+        self.workflows_down_to(filter, None)
+    }
+
+    /// The same, and none that is older than this one.
+    pub fn workflows_down_to(
+        &self,
+        filter: &WorkflowFilter,
+        oldest: Option<WorkflowId>,
+    ) -> Result<Vec<Workflow>> {
+        let (condition, values) = conditions(filter, oldest);
         let order = if filter.ascending { "asc" } else { "desc" };
         let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
         let text = format!(
             "select {WORKFLOW_COLUMNS} from workflows w {condition} order by id {order} limit {limit}"
         );
         self.sql().rows(&text, &values, workflows::read)
+    }
+
+    /// The ids alone, for whoever does something to each.
+    pub fn workflow_ids(&self, filter: &WorkflowFilter) -> Result<Vec<WorkflowId>> {
+        let (condition, values) = conditions(filter, None);
+        let order = if filter.ascending { "asc" } else { "desc" };
+        let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
+        let text = format!("select id from workflows w {condition} order by id {order} limit {limit}");
+        self.sql().rows(&text, &values, |row| Ok(WorkflowId::from_bytes(row.get(0)?)))
+    }
+
+    /// How many there are, counted up to so many.
+    pub fn count_workflows(&self, filter: &WorkflowFilter, most: usize) -> Result<u64> {
+        let (condition, values) = conditions(filter, None);
+        let text = format!(
+            "select count(*) from (select 1 as one from workflows w {condition} limit {most}) as found"
+        );
+        self.sql().value(&text, &values)
     }
 
     /// The steps of a workflow in the order of its definition; items of a fan-out are found in its block.
@@ -146,30 +175,6 @@ impl Browse {
         workflows::all_compensation_runs(self.sql(), id, limits::PAGE_ROWS_MAX)
     }
 
-    pub fn branch_decisions(&self, id: WorkflowId) -> Result<Vec<BranchDecision>> {
-        let text = format!(
-            "select step_key, kind, expression, result, inputs, at from branch_decisions
-              where workflow_id = $1 order by at, step_key limit {}",
-            limits::PAGE_ROWS_MAX
-        );
-        self.sql().rows(&text, params![id], |row| {
-            let kind = match row.text(1)? {
-                "when" => "when",
-                "branch" => "branch",
-                _ => "terminate_when",
-            };
-            Ok(BranchDecision {
-                workflow: id,
-                step_key: row.get(0)?,
-                kind,
-                expression: row.get(2)?,
-                result: row.get(3)?,
-                inputs: row.get(4)?,
-                at: Timestamp(row.get(5)?),
-            })
-        })
-    }
-
     /// A version of a definition, or its newest.
     pub fn definition(&self, key: &str, version: Option<&str>) -> Result<Option<Definition>> {
         workflows::find(self.sql(), key, version)
@@ -235,17 +240,9 @@ impl Browse {
         })
     }
 
-    /// How many workflows are in each state that is not over for good, by definition.
-    pub fn workflow_counts(&self) -> Result<Vec<(String, WorkflowState, u64)>> {
-        let text = format!(
-            "select definition_key, state, count(*) from workflows where {OPEN_WORKFLOW} group by 1, 2 order by 1, 2"
-        );
-        self.sql().rows(&text, params![], |row| {
-            let state = row.text(1)?;
-            let corrupt =
-                || crate::StoreError::Corrupt { table: "workflows", column: "state", value: state.into() };
-            Ok((row.get(0)?, state.parse().map_err(|_| corrupt())?, row.get::<i64>(2)?.unsigned_abs()))
-        })
+    /// How many workflows are in each state that is not over for good, by definition, from tallies: the first so many pairs.
+    pub fn workflow_counts(&self, limit: usize) -> Result<Vec<(String, WorkflowState, i64)>> {
+        reads::workflow_tallies(self.sql(), limit)
     }
 
     /// Workflows that are being done and of which nothing has happened since, neither to their steps and items nor below them; one
@@ -271,7 +268,7 @@ impl Browse {
     }
 }
 
-fn conditions(filter: &WorkflowFilter) -> (String, Vec<Param<'static>>) {
+fn conditions(filter: &WorkflowFilter, oldest: Option<WorkflowId>) -> (String, Vec<Param<'static>>) {
     let (mut conditions, mut values) = (Vec::new(), Vec::new());
     let mut hold = |condition: &str, value: Option<Param<'static>>| {
         if let Some(value) = value {
@@ -285,6 +282,7 @@ fn conditions(filter: &WorkflowFilter) -> (String, Vec<Param<'static>>) {
     hold("created_at < ?", filter.created_to.map(Param::from));
     let behind = if filter.ascending { "id > ?" } else { "id < ?" };
     hold(behind, filter.after.map(Param::from));
+    hold("id >= ?", oldest.map(Param::from));
     for (name, value) in &filter.labels {
         values.push(name.clone().into());
         values.push(value.clone().into());
@@ -295,6 +293,9 @@ fn conditions(filter: &WorkflowFilter) -> (String, Vec<Param<'static>>) {
     }
     if !filter.nested {
         conditions.push("parent_step_id is null".into());
+    }
+    if filter.unresolved {
+        conditions.push("resolved_at is null".into());
     }
     if !filter.states.is_empty() {
         conditions.push(format!("state in ({})", statuses::listed(&filter.states)));

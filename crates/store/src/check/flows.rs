@@ -6,7 +6,7 @@ use crate::sql::Row;
 use model::{FlowId, limits};
 
 /// What is wrong, and the flows for which it is, with what it is about.
-const WRONG: [(&str, &str); 11] = [
+const WRONG: [(&str, &str); 12] = [
     (
         "its state is none, or does not agree with when it was finished",
         "select id, state from flows where
@@ -16,6 +16,10 @@ const WRONG: [(&str, &str); 11] = [
     (
         "it failed and nothing says how, or the other way about",
         "select id, state from flows where (state = 'failed') <> (error is not null)",
+    ),
+    (
+        "somebody gave it up, and it is not failed",
+        "select id, state from flows where given_up_at is not null and state <> 'failed'",
     ),
     (
         "two runs of it are not over",

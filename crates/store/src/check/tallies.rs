@@ -1,4 +1,4 @@
-//! The figures of pages: as many as there are steps of each sort.
+//! The figures of pages: as many as there are steps of each sort, and open workflows.
 
 use super::{Report, Scene};
 use crate::sql::Row;
@@ -33,7 +33,25 @@ pub fn check(scene: &Scene, report: &mut Report) -> Result<()> {
         let (n, more) = (missing.abs(), if missing > 0 { "fewer" } else { "more" });
         report.add("S2", Named(&key), format!("the tally says {n} {more} than there are"));
     }
-    Ok(())
+    workflows(scene, report)
+}
+
+const WORKFLOWS: &str = "select dispatch_group, definition_key, state, cast(sum(n) as bigint) from
+      (select dispatch_group, definition_key, state, 1 as n from workflows
+        where state = 'pending' or state = 'running' or state = 'paused' or state = 'failed' and resolved_at is null
+           or state = 'compensating' or state = 'compensation_failed'
+       union all select dispatch_group, action, state, -n from tallies where queue = ''
+       union all select dispatch_group, action, state, -n from tally_parts where queue = '') as counted
+    group by 1, 2, 3 having sum(n) <> 0 order by 1, 2, 3";
+
+fn workflows(scene: &Scene, report: &mut Report) -> Result<()> {
+    scene.each(WORKFLOWS, |row| {
+        let (group, key, state, missing) = (row.text(0)?, row.text(1)?, row.text(2)?, row.get::<i64>(3)?);
+        let (n, more) = (missing.abs(), if missing > 0 { "fewer" } else { "more" });
+        let problem = format!("the tally says {n} {more} than there are");
+        report.add("S2", format!("tally of workflows {group}/{key}/{state}"), problem);
+        Ok(())
+    })
 }
 
 fn key(row: &Row) -> Result<TallyKey> {

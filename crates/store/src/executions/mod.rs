@@ -9,7 +9,7 @@ mod read;
 
 pub use commit::Call;
 pub(crate) use commit::{answer_each, in_one_commit};
-pub use read::{ExecutionFilter, ExecutionLine, ExecutionShown, list, show};
+pub use read::{ExecutionFilter, ExecutionLine, ExecutionShown, list, list_since, show};
 
 use crate::Result;
 use crate::flows::{FlowOrder, FlowTold};

@@ -54,6 +54,15 @@ pub fn show(sql: &dyn Sql, name: &ExecutionName) -> Result<Option<ExecutionShown
 }
 
 pub fn list(sql: &dyn Sql, filter: &ExecutionFilter) -> Result<Vec<ExecutionLine>> {
+    list_since(sql, filter, None)
+}
+
+/// The same, and none that was begun before.
+pub fn list_since(
+    sql: &dyn Sql,
+    filter: &ExecutionFilter,
+    since: Option<Timestamp>,
+) -> Result<Vec<ExecutionLine>> {
     let mut conditions = vec!["true".to_string()];
     let mut values: Vec<Param> = Vec::new();
     if let Some(namespace) = &filter.namespace {
@@ -67,6 +76,10 @@ pub fn list(sql: &dyn Sql, filter: &ExecutionFilter) -> Result<Vec<ExecutionLine
         let n = values.len();
         values.extend([Param::from(*at), (&name.namespace).into(), (&name.key).into()]);
         conditions.push(format!("(created_at, namespace, key) < (${}, ${}, ${})", n + 1, n + 2, n + 3));
+    }
+    if let Some(since) = since {
+        values.push(since.into());
+        conditions.push(format!("created_at >= ${}", values.len()));
     }
     let text = format!(
         "select namespace, key, state, attempt, failed_attempts, max_attempts, lease_ends_at, substr(error, 1, 200), created_at,

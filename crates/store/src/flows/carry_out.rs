@@ -1,6 +1,6 @@
 //! Carries out one order about a flow inside a transaction: take the row, look, let the rule decide, write what was seen.
 
-use super::read::{self, find, last_run, steps};
+use super::read::{self, asked_last, find, last_run, steps};
 use super::{FlowNow, FlowOrder, FlowTold, FlowWord};
 use crate::sql::Sql;
 use crate::statements::{
@@ -9,7 +9,7 @@ use crate::statements::{
 };
 use crate::{Result, StoreError, params};
 use model::{Flow, FlowAsk, FlowEvent, FlowId, FlowState, FlowStep, FlowStepState, Timestamp, limits};
-use rules::flow::{self, Changed, Decided, FlowRefusal, Starting, Wish};
+use rules::flow::{self, Changed, Decided, Doing, FlowRefusal, Starting, Wish};
 
 /// A flow that others start this often between a look and an insert is left to the next try.
 const LOOKS_MAX: usize = 8;
@@ -19,29 +19,34 @@ pub fn carry_out(sql: &dyn Sql, order: &FlowOrder, now: Timestamp) -> Result<Flo
         FlowOrder::Start(ask) => start(sql, ask, now).map(|now| Ok(Box::new(now))),
         FlowOrder::Say { flow, word, message, by } => {
             let said = message.as_deref();
-            change(sql, (*flow, by), |flow, steps| decide(flow, steps, (word, said), not_before(flow, now)))
+            change(sql, (*flow, by), |flow, steps| {
+                decide(sql, (flow, steps), (word, said), not_before(flow, now))
+            })
         }
     }
 }
 
 fn decide(
-    flow: &Flow,
-    steps: &[FlowStep],
+    sql: &dyn Sql,
+    (flow, steps): (&Flow, &[FlowStep]),
     (word, said): (&FlowWord, Option<&str>),
     now: Timestamp,
-) -> Decided {
-    match word {
+) -> Result<Decided> {
+    Ok(match word {
         FlowWord::Mark { step, to } => flow::mark(flow, steps, (step, *to), said, now),
         FlowWord::Update { to } => flow::update(flow, steps, *to, said, now),
         FlowWord::Finish { to } => flow::finish(flow, steps, *to, said, now),
         // The same wish again, after a lost answer: it is over.
-        FlowWord::Asked { wish: Wish::Cancel, seen }
+        FlowWord::Asked { wish: Wish::Cancel, seen, .. }
             if flow.state == FlowState::Cancelled && flow.version > *seen =>
         {
             Ok(None)
         }
-        FlowWord::Asked { wish, .. } => flow::asked(flow, *wish, said, now),
-    }
+        FlowWord::Asked { wish, step, .. } => {
+            let doing = Doing { step: *step, before: asked_last(sql, flow.id, *wish)? };
+            flow::asked(flow, *wish, doing, said, now)
+        }
+    })
 }
 
 fn start(sql: &dyn Sql, ask: &FlowAsk, now: Timestamp) -> Result<FlowNow> {
@@ -80,12 +85,12 @@ fn not_before(flow: &Flow, now: Timestamp) -> Timestamp {
 fn change(
     sql: &dyn Sql,
     (id, by): (FlowId, &str),
-    decide: impl Fn(&Flow, &[FlowStep]) -> Decided,
+    decide: impl Fn(&Flow, &[FlowStep]) -> Result<Decided>,
 ) -> Result<FlowTold> {
     sql.execute(HOLD_FLOW, params![id])?;
     let Some(flow) = find(sql, id)? else { return Ok(Err(FlowRefusal::NotThere)) };
     let steps = steps(sql, id)?;
-    match decide(&flow, &steps) {
+    match decide(&flow, &steps)? {
         Err(refusal) => Ok(Err(refusal)),
         Ok(None) => Ok(Ok(Box::new(FlowNow { flow, steps, changed: false }))),
         Ok(Some(next)) => {
@@ -108,6 +113,7 @@ fn write(sql: &dyn Sql, seen: &Flow, steps: &[FlowStep], (next, by): (&Changed, 
         flow.updated_at,
         flow.progressed_at,
         flow.finished_at,
+        flow.given_up_at,
         seen.id,
         seen.version
     ];

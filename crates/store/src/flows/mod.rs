@@ -4,12 +4,16 @@
 //!        after an answer was lost, and finds what it did before.
 
 mod carry_out;
+mod list;
 mod read;
 
 pub(crate) use carry_out::carry_out;
-pub use read::{FlowFilter, FlowShown, find, half_done, list, show, steps};
+#[cfg(test)]
+pub(crate) use list::texts;
+pub use list::{FlowFilter, page};
+pub use read::{FlowShown, asked_last, find, half_done, show, steps};
 
-use model::{Flow, FlowAsk, FlowId, FlowState, FlowStep, FlowStepState};
+use model::{Flow, FlowAsk, FlowId, FlowState, FlowStep, FlowStepState, StepId};
 use rules::flow::{FlowRefusal, Wish};
 
 /// What is said about a flow.
@@ -27,10 +31,11 @@ pub enum FlowWord {
     Finish {
         to: FlowState,
     },
-    /// Somebody wants it retried or cancelled; what does that has been made.
+    /// Somebody wants it retried or cancelled; the step that does that has been made, where one does.
     Asked {
         wish: Wish,
         seen: u64,
+        step: Option<StepId>,
     },
 }
 

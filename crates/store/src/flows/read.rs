@@ -1,10 +1,14 @@
 //! Flows as they are read: one with its steps for a rule, with its history for one who looks at it, and pages of them.
 
-use crate::sql::{Param, Row, Sql};
-use crate::statements::{FLOW_COLUMNS, FLOW_EVENTS, FLOW_STEPS, HALF_DONE_FLOWS, LIVE_FLOW, with_columns};
+use crate::sql::{Row, Sql};
+use crate::statements::{FLOW_COLUMNS, FLOW_EVENTS, FLOW_STEPS, HALF_DONE_FLOWS, with_columns};
 use crate::{Result, StoreError, params, rows};
-use model::{Flow, FlowAction, FlowId, FlowMoment, FlowName, FlowState, FlowStep, Timestamp, limits};
+use model::{Flow, FlowAction, FlowId, FlowMoment, FlowName, FlowStep, StepId, Timestamp, limits};
+use rules::flow::Wish;
 use std::str::FromStr;
+
+/// How many of the last things that were said are looked through for what was asked.
+const ASKED_LOOKED_AT: i64 = 20;
 
 /// A flow with its steps and its history, oldest first.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,22 +16,6 @@ pub struct FlowShown {
     pub flow: Flow,
     pub steps: Vec<FlowStep>,
     pub history: Vec<FlowMoment>,
-}
-
-/// Which flows to list, newest first. What is left out does not filter.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FlowFilter {
-    pub kind: Option<String>,
-    pub key: Option<String>,
-    pub entity_type: Option<String>,
-    pub entity_id: Option<String>,
-    pub user: Option<String>,
-    pub state: Option<FlowState>,
-    /// Only those that are not over.
-    pub live: bool,
-    /// Older than this one.
-    pub after: Option<FlowId>,
-    pub limit: usize,
 }
 
 pub fn find(sql: &dyn Sql, id: FlowId) -> Result<Option<Flow>> {
@@ -54,37 +42,12 @@ pub fn show(sql: &dyn Sql, id: FlowId) -> Result<Option<FlowShown>> {
     Ok(Some(FlowShown { flow, steps: steps(sql, id)?, history }))
 }
 
-pub fn list(sql: &dyn Sql, filter: &FlowFilter) -> Result<Vec<Flow>> {
-    let mut conditions = vec!["1 = 1".to_string()];
-    let mut values: Vec<Param> = Vec::new();
-    for (column, value) in [
-        ("type", &filter.kind),
-        ("key", &filter.key),
-        ("entity_type", &filter.entity_type),
-        ("entity_id", &filter.entity_id),
-        ("user_id", &filter.user),
-    ] {
-        if let Some(value) = value {
-            values.push(value.into());
-            conditions.push(format!("{column} = ${}", values.len()));
-        }
-    }
-    if let Some(state) = filter.state {
-        conditions.push(format!("state = '{state}'"));
-    }
-    if filter.live || filter.state.is_some_and(|state| !state.is_over()) {
-        conditions.push(LIVE_FLOW.into());
-    }
-    if let Some(after) = filter.after {
-        values.push(after.into());
-        conditions.push(format!("id < ${}", values.len()));
-    }
-    let text = format!(
-        "select {FLOW_COLUMNS} from flows where {} order by id desc limit {}",
-        conditions.join(" and "),
-        filter.limit.clamp(1, limits::PAGE_ROWS_MAX + 1)
-    );
-    sql.rows(&text, &values, flow)
+/// The step that was made when a flow was last asked for the same, with nothing said about it since but what was asked.
+pub fn asked_last(sql: &dyn Sql, flow: FlowId, wish: Wish) -> Result<Option<StepId>> {
+    let is_wish = |moment: &FlowMoment| [Wish::Retry.event(), Wish::Cancel.event()].contains(&moment.event);
+    let last = sql.rows(FLOW_EVENTS, params![flow, ASKED_LOOKED_AT], moment)?;
+    let asked = last.into_iter().take_while(is_wish).find(|moment| moment.event == wish.event());
+    Ok(asked.and_then(|moment| moment.step?.parse().ok()))
 }
 
 /// Flows of which something has happened and that are not over, oldest first, behind one.
@@ -102,7 +65,7 @@ fn action(row: &Row, i: usize, column: &'static str) -> Result<Option<FlowAction
     serde_json::from_str(&text).map(Some).map_err(corrupt)
 }
 
-fn flow(row: &Row) -> Result<Flow> {
+pub(super) fn flow(row: &Row) -> Result<Flow> {
     let previous: Option<String> = row.get(8)?;
     Ok(Flow {
         id: FlowId::from_bytes(row.get(0)?),
@@ -128,6 +91,7 @@ fn flow(row: &Row) -> Result<Flow> {
         timeout_at: Timestamp(row.get(18)?),
         finished_at: rows::time(row, 19)?,
         version: row.get(20)?,
+        given_up_at: rows::time(row, 21)?,
     })
 }
 

@@ -87,7 +87,7 @@ mod tests {
     fn a_step_is_copied_by_the_columns_of_its_insert() {
         let text = copied(INSERT_STEP).unwrap();
         assert!(text.starts_with("copy steps (id, dispatch_group,"), "{text}");
-        assert!(text.ends_with("retry_source) from stdin binary"), "{text}");
+        assert!(text.ends_with("trace) from stdin binary"), "{text}");
         let (_, values) = INSERT_STEP.split_once("values (").unwrap();
         let named = values.trim_end().trim_end_matches(')').split(',').map(str::trim);
         let columns = text.matches(',').count() + 1;

@@ -1,5 +1,6 @@
 //! A consistent copy of the database, made through SQLite's own backup while others write.
 
+use super::connect::make_private;
 use super::open;
 use crate::{Result, StoreError};
 use rusqlite::Connection;
@@ -11,6 +12,7 @@ pub fn backup(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Res
         return Err(StoreError::Refused(format!("{} already exists; name a new file", to.display())));
     }
     let source = open::reader(from)?;
+    make_private(to)?;
     let mut copy = Connection::open(to)?;
     {
         let backup = rusqlite::backup::Backup::new(&source, &mut copy)?;

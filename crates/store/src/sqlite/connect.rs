@@ -24,6 +24,9 @@ pub fn open(path: &Path, mode: OpenMode) -> Result<Connection> {
         let problem = format!("SQLite {} is too old; 3.51.3 or newer is needed", rusqlite::version());
         return Err(StoreError::Refused(problem));
     }
+    if mode == OpenMode::Writer {
+        make_private(path)?;
+    }
     let flags = match mode {
         OpenMode::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         OpenMode::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -47,4 +50,16 @@ pub fn open(path: &Path, mode: OpenMode) -> Result<Connection> {
         connection.execute_batch("pragma query_only = on; pragma cache_size = -8000;")?;
     }
     Ok(connection)
+}
+
+/// A file that is not there is made for its owner alone; what SQLite puts beside it is as it is.
+pub fn make_private(path: &Path) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match made {
+        Err(problem) if problem.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(StoreError::Down(format!("cannot open {}: {problem}", path.display())))
+        }
+        _ => Ok(()),
+    }
 }

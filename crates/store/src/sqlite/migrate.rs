@@ -26,6 +26,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0018_alerts", include_str!("../../sql/sqlite/migrations/0018_alerts.sql")),
     ("0019_flows", include_str!("../../sql/sqlite/migrations/0019_flows.sql")),
     ("0020_notices", include_str!("../../sql/sqlite/migrations/0020_notices.sql")),
+    ("0021_alerts", include_str!("../../sql/sqlite/migrations/0021_alerts.sql")),
+    ("0022_flows", include_str!("../../sql/sqlite/migrations/0022_flows.sql")),
+    ("0024_dash", include_str!("../../sql/sqlite/migrations/0024_dash.sql")),
+    ("0025_trace", include_str!("../../sql/sqlite/migrations/0025_trace.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

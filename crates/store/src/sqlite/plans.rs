@@ -3,7 +3,7 @@
 use super::{OpenMode, connect, migrate};
 use crate::sql::Sql;
 use crate::statements::*;
-use crate::turn_reads;
+use crate::{page_reads, turn_reads};
 use rusqlite::Connection;
 
 fn migrated() -> Connection {
@@ -39,7 +39,11 @@ const SHARED: &[&str] = &[
     RENEW_ALERT,
     MARK_ALERT,
     INSERT_ALERT_EVENT,
-    PUT_STUCK_ASK,
+    INSERT_STUCK_ASK,
+    WRITE_STUCK_ASK,
+    HEAR_STUCK_ASK,
+    BEGIN_LOOK,
+    END_LOOK,
     FORGET_ALERTS,
     FORGET_ALERT_EVENTS,
     INSERT_SIGNAL,
@@ -62,6 +66,8 @@ const SHARED: &[&str] = &[
     AT_INDEX,
     OLDEST_READY,
     OLDEST_PENDING,
+    OLDEST_POOLED,
+    OLDEST_DUE,
     INSERT_PAUSE,
     WRITE_PAUSE,
     INSERT_TRIGGER_PAYLOAD,
@@ -93,12 +99,16 @@ const SHARED: &[&str] = &[
     FORGET_FLOW_EVENTS,
     HALF_DONE_FLOWS,
     HALF_DONE_WORKFLOWS,
+    HALF_DONE_REACH,
     UNRESOLVED_WORKFLOWS,
     OPEN_TREES,
+    OPEN_REACH,
     PUT_NOTICE,
     INSERT_CHANNEL_SENDS,
     WRITE_CHANNEL_SENDS,
     FORGET_NOTICES,
+    INSERT_MINUTE,
+    FORGET_MINUTES,
 ];
 
 #[test]
@@ -152,6 +162,8 @@ fn what_waits_is_found_without_reading_history() {
         (READY_QUEUES, "steps_ready"),
         (OLDEST_READY, "steps_ready"),
         (OLDEST_PENDING, "steps_ready"),
+        (OLDEST_POOLED, "steps_pooled"),
+        (OLDEST_DUE, "steps_wake"),
         (UNSETTLED_CHILDREN, "steps_block"),
         (AT_INDEX, "steps_block"),
         (&due(10), "steps_wake"),
@@ -161,8 +173,12 @@ fn what_waits_is_found_without_reading_history() {
         (FORGET_OLD_EXECUTIONS, "executions_made"),
         (HALF_DONE_FLOWS, "flows_half_done"),
         (HALF_DONE_WORKFLOWS, "workflows_open"),
-        (UNRESOLVED_WORKFLOWS, "workflows_unresolved"),
+        (HALF_DONE_REACH, "workflows_open"),
+        (UNRESOLVED_WORKFLOWS, "workflows_undecided"),
+        (OPEN_TREES, "blocks_open"),
+        (OPEN_REACH, "blocks_open"),
         (FORGET_NOTICES, "notices_old"),
+        (FORGET_MINUTES, "minutes_at"),
     ] {
         let mut statement = connection.prepare(&format!("explain query plan {}", with_columns(sql))).unwrap();
         let mut found = statement.raw_query();
@@ -172,6 +188,45 @@ fn what_waits_is_found_without_reading_history() {
         }
         assert!(plan.iter().any(|line| line.contains(index)), "{plan:?}\n{sql}");
         assert!(!plan.iter().any(|line| line.contains("TEMP B-TREE")), "{plan:?}\n{sql}");
+    }
+}
+
+/// From one sort to the next by the whole key: else each look for the next goes over all that wait in the last.
+#[test]
+fn sorts_are_found_without_reading_what_waits_in_them() {
+    let connection = migrated();
+    for (sql, key) in [
+        (READY_QUEUES, "((dispatch_group,queue,priority)>(?,?,?)"),
+        (OLDEST_PENDING, "((dispatch_group,queue,priority)>(?,?,?)"),
+        (POOLED_SORTS, "((pool,dispatch_group,queue,priority)>(?,?,?,?)"),
+        (OLDEST_POOLED, "((pool,dispatch_group,queue,priority)>(?,?,?,?)"),
+    ] {
+        let mut statement = connection.prepare(&format!("explain query plan {sql}")).unwrap();
+        let mut found = statement.raw_query();
+        let mut plan = Vec::new();
+        while let Some(row) = found.next().unwrap() {
+            plan.push(row.get::<_, String>(3).unwrap());
+        }
+        assert!(plan.iter().any(|line| line.contains(key)), "{plan:#?}\n{sql}");
+    }
+}
+
+/// Whatever a list of flows is asked for, it goes along an index by id, and reads what it looks at.
+#[test]
+fn every_list_of_flows_has_an_index_that_goes_on_by_id() {
+    let connection = migrated();
+    let sql: &dyn Sql = &connection;
+    for (column, text) in crate::flows::texts() {
+        let values = crate::params!["x", [0xff_u8; 16], 10_i64];
+        let plan = sql
+            .rows(&format!("explain query plan {text}"), values, |row| Ok(row.text(3)?.to_string()))
+            .unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        let wanted = format!("({column}");
+        assert_eq!(plan.len(), 1, "{plan:?}\n{text}");
+        assert!(
+            plan[0].starts_with("SEARCH flows USING INDEX flows_") && plan[0].contains(&wanted),
+            "{plan:?}"
+        );
     }
 }
 
@@ -190,6 +245,23 @@ fn no_statement_of_a_turn_scans_what_waits() {
         let own = ["q", "queues", "CONSTANT"];
         let scans =
             |line: &&String| line.strip_prefix("SCAN ").is_some_and(|of| !own.contains(&first_word(of)));
+        assert_eq!(plan.iter().find(scans), None, "{plan:?}\n{text}");
+    }
+}
+
+/// However much history there is, a page reads no more of it.
+#[test]
+fn no_page_scans_history() {
+    let (browse, seen) = page_reads::all(Box::new(migrated()));
+    assert!(seen.len() >= 50, "{} statements were looked at", seen.len());
+    for (text, values) in seen {
+        let plan = browse
+            .sql()
+            .rows(&format!("explain query plan {text}"), &values, |row| Ok(row.text(3)?.to_string()))
+            .unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        let scans = |line: &&String| {
+            line.strip_prefix("SCAN ").is_some_and(|of| page_reads::HISTORY.contains(&first_word(of)))
+        };
         assert_eq!(plan.iter().find(scans), None, "{plan:?}\n{text}");
     }
 }

@@ -1,22 +1,40 @@
 //! Message groups that are held back, dispatch groups that nobody has, and breakers that are off.
 
-use super::{Scene, Wanted};
+use super::rounds::Leg;
+use super::{ROOM, Rounds, Scene, Wanted};
 use crate::{Browse, Result, message_groups, params};
-use model::{Breaker, GroupHold, Timestamp, Watched, limits};
+use model::{Breaker, GroupHold, Timestamp, Watched};
 use rules::stuck::{ByDesign, Candidate, of_breaker, of_dispatch_group};
 use std::collections::BTreeSet;
 
 /// The breaker over all dispatch groups, as it is named.
 const EVERYWHERE: &str = "everywhere";
 
+/// What holds message groups back, by group; a pause comes first.
+pub(super) const HOLDS: &str = "select message_group, blocked_by, at from message_groups
+    where (message_group, blocked_by) > ($1, $2) order by message_group, blocked_by limit $3";
+
 impl Browse {
-    pub(super) fn stuck_message_groups(&self, wanted: &Wanted) -> Result<Vec<Candidate>> {
-        let text = "select distinct message_group from message_groups where at < $1 order by 1 limit $2";
-        let names: BTreeSet<String> = self
-            .sql()
-            .rows(text, params![wanted.before, limits::STUCK_PAGE], |row| row.get(0))?
-            .into_iter()
-            .collect();
+    pub(super) fn stuck_message_groups(
+        &self,
+        wanted: &Wanted,
+        rounds: &mut Rounds,
+    ) -> Result<Vec<Candidate>> {
+        let search = wanted.search("holds");
+        let part = rounds.part(&search, ROOM, |after: Option<&(String, Vec<u8>)>, limit| {
+            let (group, by) = after.map_or(("", &[][..]), |(group, by)| (group.as_str(), by.as_slice()));
+            let mut paused = None;
+            let rows = self.sql().rows(HOLDS, params![group, by, limit], |row| {
+                let (group, by): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
+                if by.is_empty() {
+                    paused = Some(group.clone());
+                }
+                let may = paused.as_ref() != Some(&group) && Timestamp(row.get(2)?) < wanted.before;
+                Ok(((group.clone(), by), may.then_some(group)))
+            })?;
+            Ok(Leg::of(rows, limit))
+        })?;
+        let names: BTreeSet<String> = part.kept.into_iter().collect();
         let found = names.iter().map(|name| self.one_message_group(name)).collect::<Result<Vec<_>>>()?;
         Ok(found.into_iter().flatten().collect())
     }

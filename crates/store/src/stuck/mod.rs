@@ -1,19 +1,24 @@
 //! Proposes what may be stuck, by indexes over what lives, and keeps the rules that judge it.
 //!
 //! Why    a look must cost the same whatever is in the tables: each finder reads a bounded page of an index that has only live rows,
-//!        the oldest first. It may propose too much; the rules dispose.
+//!        from where the look before it ended. It may propose too much; the rules dispose.
 
 mod flows;
 mod groups;
 mod pauses;
+mod rounds;
+mod searches;
 mod steps;
 mod workflows;
+
+pub use rounds::Rounds;
 
 use crate::batch::StuckAsk;
 use crate::settings::setting;
 use crate::sql::{Row, Sql};
 use crate::{Browse, Circumstances, Result, StoreError, params, rows};
-use model::{StepId, StuckRule, Timestamp, Watched, limits};
+use model::{NodeId, StepId, StuckClock, StuckRule, Timestamp, Watched, limits};
+use rounds::Room;
 use rules::stuck::Candidate;
 use std::collections::{BTreeSet, HashSet};
 
@@ -65,9 +70,31 @@ pub fn put_rule(sql: &dyn Sql, stored: &StoredRule) -> Result<u64> {
     sql.execute(text, params![body.as_str(), stored.source, stored.changed_at, by, name, stored.version])
 }
 
-pub fn remove_rule(sql: &dyn Sql, name: &str) -> Result<u64> {
-    sql.execute("delete from stuck_asks where rule = $1", params![name])?;
-    sql.execute("delete from stuck_rules where name = $1", params![name])
+/// Whether it was as it was seen.
+pub fn remove_rule(sql: &dyn Sql, name: &str, version: u64) -> Result<u64> {
+    let text = "delete from stuck_rules where name = $1 and version = $2";
+    let found = sql.execute(text, params![name, version])?;
+    if found == 1 {
+        sql.execute("delete from stuck_asks where rule = $1", params![name])?;
+    }
+    Ok(found)
+}
+
+/// Who looks for what is stuck, and where the searches go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LookRow {
+    pub node: Option<NodeId>,
+    pub rounds: Rounds,
+    pub version: u64,
+}
+
+pub fn look_row(sql: &dyn Sql) -> Result<LookRow> {
+    let text = "select node_id, rounds, version from stuck_looks where id = 1";
+    let row = sql.first(text, params![], |row| {
+        let node = row.get::<Option<[u8; 16]>>(0)?.map(NodeId::from_bytes);
+        Ok(LookRow { node, rounds: Rounds::parse(row.text(1)?), version: row.get(2)? })
+    })?;
+    row.ok_or_else(|| StoreError::Corrupt { table: "stuck_looks", column: "id", value: "no row".into() })
 }
 
 /// The steps that ask actions, by rule.
@@ -97,11 +124,20 @@ pub struct Wanted {
     pub entity: Watched,
     /// Empty stands for every state it can be stuck in.
     pub states: BTreeSet<String>,
-    /// Made before then.
+    /// Old enough by this clock before then.
     pub before: Timestamp,
+    pub clock: StuckClock,
 }
 
+/// What one look reads of an index: rows that it passes over, and things that are judged.
+const ROOM: Room = Room { cost: limits::STUCK_SCAN, kept: limits::STUCK_PAGE };
+
 impl Wanted {
+    /// The name of one of its searches.
+    fn search(&self, what: &str) -> String {
+        let states: Vec<&str> = self.states.iter().map(String::as_str).collect();
+        format!("{} {} {}: {what}", self.entity, states.join(","), self.clock)
+    }
     fn state(&self, word: &str) -> bool {
         self.states.is_empty() || self.states.contains(word)
     }
@@ -129,16 +165,16 @@ fn user(labels: &std::collections::BTreeMap<String, String>) -> Option<String> {
 }
 
 impl Browse {
-    /// The things of a sort that may be stuck, the oldest first.
-    pub fn candidates(&self, wanted: &Wanted, scene: &Scene) -> Result<Vec<Candidate>> {
+    /// The things of a sort that may be stuck, as many as one look judges; the next one goes on behind them.
+    pub fn candidates(&self, wanted: &Wanted, scene: &Scene, rounds: &mut Rounds) -> Result<Vec<Candidate>> {
         match wanted.entity {
-            Watched::Step => self.stuck_steps(wanted, scene),
-            Watched::Workflow | Watched::Compensation => self.stuck_workflows(wanted, scene),
-            Watched::Pause => self.stuck_pauses(wanted, scene),
-            Watched::MessageGroup => self.stuck_message_groups(wanted),
+            Watched::Step => self.stuck_steps(wanted, scene, rounds),
+            Watched::Workflow | Watched::Compensation => self.stuck_workflows(wanted, scene, rounds),
+            Watched::Pause => self.stuck_pauses(wanted, scene, rounds),
+            Watched::MessageGroup => self.stuck_message_groups(wanted, rounds),
             Watched::DispatchGroup => Ok(groups::dispatch_groups(scene)),
             Watched::Breaker => Ok(groups::breakers(scene)),
-            Watched::Flow => self.stuck_flows(wanted, scene),
+            Watched::Flow => self.stuck_flows(wanted, scene, rounds),
         }
     }
 
@@ -151,7 +187,7 @@ impl Browse {
             Watched::MessageGroup => self.one_message_group(id),
             Watched::DispatchGroup => Ok(groups::dispatch_groups(scene).into_iter().find(|one| one.id == id)),
             Watched::Breaker => Ok(groups::breakers(scene).into_iter().find(|one| one.id == id)),
-            Watched::Flow => self.one_flow(id, scene),
+            Watched::Flow => self.one_flow(id),
         }
     }
 
@@ -163,6 +199,9 @@ impl Browse {
     }
     pub fn stuck_auto(&self) -> Result<bool> {
         auto(self.sql())
+    }
+    pub fn stuck_look(&self) -> Result<LookRow> {
+        look_row(self.sql())
     }
 }
 

@@ -1,9 +1,10 @@
 //! Pauses that should be over: their time has passed, or they have none and are old.
 
-use super::{Scene, Wanted, user};
+use super::rounds::{Leg, Room};
+use super::{ROOM, Rounds, Scene, Wanted, user};
 use crate::statements::PAUSE_COLUMNS;
 use crate::{Browse, Result, params, pauses};
-use model::{Pause, Watched, WorkflowId, limits};
+use model::{Pause, StuckClock, Watched, WorkflowId, limits};
 use rules::stuck::{Candidate, of_pause};
 use std::collections::BTreeMap;
 
@@ -12,20 +13,60 @@ fn name(pause: &Pause) -> String {
     format!("{}/{}/{}", pause.workflow, pause.step_key, pause.run)
 }
 
+/// The time of one that has a time, in the words of its index.
+const WHEN: &str = "coalesce(timeout_at, resume_at)";
+/// Pauses that one look passes over: it reads their whole rows.
+const PASSED: usize = 4 * limits::STUCK_PAGE;
+
+/// Those that wait and have a time, by that.
+pub(super) fn over() -> String {
+    format!(
+        "select {PAUSE_COLUMNS} from pauses
+          where state = 'waiting' and {WHEN} >= $1 and ({WHEN}, workflow_id, def) > ($1, $2, $3) and {WHEN} < $4
+          order by {WHEN}, workflow_id, def limit $5"
+    )
+}
+
+/// Those that wait, by when they began to.
+pub(super) fn old() -> String {
+    format!(
+        "select {PAUSE_COLUMNS} from pauses
+          where state = 'waiting' and registered_at >= $1 and (registered_at, workflow_id, def) > ($1, $2, $3)
+            and registered_at < $4
+          order by registered_at, workflow_id, def limit $5"
+    )
+}
+
+/// When, of which workflow, and behind which step of its definition.
+type Waiting = (i64, WorkflowId, u32);
+
 impl Browse {
-    pub(super) fn stuck_pauses(&self, wanted: &Wanted, scene: &Scene) -> Result<Vec<Candidate>> {
-        let page = limits::STUCK_PAGE;
-        let over = format!(
-            "select {PAUSE_COLUMNS} from pauses where state = 'waiting' and coalesce(timeout_at, resume_at) < $1
-              order by coalesce(timeout_at, resume_at), workflow_id, def limit $2"
-        );
-        let old = format!(
-            "select {PAUSE_COLUMNS} from pauses where state = 'waiting' and registered_at < $1
-                and timeout_at is null and resume_at is null order by registered_at, workflow_id, def limit $2"
-        );
-        let mut rows = self.sql().rows(&over, params![wanted.before, page], pauses::read)?;
-        rows.extend(self.sql().rows(&old, params![wanted.before, page], pauses::read)?);
-        let all = rows.iter().map(|pause| self.pause_candidate(pause, scene));
+    pub(super) fn stuck_pauses(
+        &self,
+        wanted: &Wanted,
+        scene: &Scene,
+        rounds: &mut Rounds,
+    ) -> Result<Vec<Candidate>> {
+        let until = if wanted.clock == StuckClock::Created { scene.now } else { wanted.before };
+        let mut found = Vec::new();
+        for (search, text) in [("over", over()), ("old", old())] {
+            let room = Room { cost: PASSED, ..ROOM };
+            let part = rounds.part(&wanted.search(search), room, |after: Option<&Waiting>, limit| {
+                let (at, workflow, def) = after
+                    .map_or((i64::MIN, [0; 16], -1), |(at, id, def)| (*at, *id.bytes(), i64::from(*def)));
+                let values = params![at, &workflow, def, until, limit];
+                let rows = self.sql().rows(&text, values, pauses::read)?.into_iter().map(|pause| {
+                    let time = pause.timeout_at.or(pause.resume_at).filter(|_| search == "over");
+                    let key = (time.unwrap_or(pause.registered_at).0, pause.workflow, pause.def);
+                    // What has a time is looked for by it.
+                    let may = search == "over" || pause.wake_at().is_none();
+                    (key, may.then_some(pause))
+                });
+                Ok(Leg::of(rows.collect(), limit))
+            })?;
+            found.extend(part.kept);
+        }
+        let all = found.iter().map(|pause| self.pause_candidate(pause, scene));
         Ok(all.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 

@@ -1,7 +1,7 @@
 //! What a turn writes of alerts: those that a node tells of itself, and those that rules found.
 
 use super::{Plan, Values, values};
-use crate::batch::{AlertWrite, StuckAsk};
+use crate::batch::{AlertWrite, AskWrite, LookWrite};
 use crate::sql::Param;
 use crate::statements as sql;
 use crate::{Batch, alerts};
@@ -19,15 +19,49 @@ impl<'a> Plan<'a> {
                 AlertWrite::Mark(alert) => marked.push(mark(alert)),
                 // The same one may be opened and closed in one turn: in the order in which it happened.
                 AlertWrite::Open { .. } => self.put(sql::OPEN_ALERT, false, vec![opened(write, batch.now)]),
-                AlertWrite::Close { .. } => self.put(sql::CLOSE_ALERT, false, vec![closed(write, batch.now)]),
+                AlertWrite::Close { id, version, by, auto_resolved } => {
+                    let row = values![batch.now, by, *auto_resolved, *id, *version];
+                    self.put(sql::CLOSE_ALERT, true, vec![row]);
+                }
+                AlertWrite::TakeBack { id, version, by } => {
+                    self.put(sql::CLOSE_ALERT, false, vec![values![batch.now, by, false, *id, *version]]);
+                }
             }
         }
         self.put(sql::INSERT_ALERT, true, new);
         self.put(sql::RENEW_ALERT, false, renewed);
         self.put(sql::MARK_ALERT, true, marked);
         self.put(sql::INSERT_ALERT_EVENT, true, batch.alert_events.iter().map(event).collect());
-        for ask in &batch.stuck_asks {
-            self.put(sql::PUT_STUCK_ASK, true, vec![asked(ask)]);
+        self.put_asks(batch);
+        for look in &batch.looks {
+            match look {
+                LookWrite::Begin { node, ends_at } => {
+                    let row = values![node.bytes(), *ends_at, node.bytes(), batch.now];
+                    self.put(sql::BEGIN_LOOK, false, vec![row]);
+                }
+                LookWrite::End { node, version, rounds } => {
+                    self.put(sql::END_LOOK, true, vec![values![rounds.as_deref(), node.bytes(), *version]]);
+                }
+            }
+        }
+    }
+
+    fn put_asks(&mut self, batch: &'a Batch) {
+        for write in &batch.stuck_asks {
+            match write {
+                AskWrite::Asked { ask, before: None } => {
+                    self.put(sql::INSERT_STUCK_ASK, true, vec![values![&ask.rule, ask.step, ask.asked_at]]);
+                }
+                AskWrite::Asked { ask, before: Some(before) } => {
+                    let row = values![ask.step, ask.asked_at, &ask.rule, *before];
+                    self.put(sql::WRITE_STUCK_ASK, true, vec![row]);
+                }
+                // Of a rule that was removed meanwhile nobody waits for it.
+                AskWrite::Heard(ask) => {
+                    let row = values![ask.heard_at, ask.fault.as_deref(), &ask.rule, ask.step];
+                    self.put(sql::HEAR_STUCK_ASK, false, vec![row]);
+                }
+            }
         }
     }
 }
@@ -38,12 +72,6 @@ fn opened(write: &AlertWrite, now: Timestamp) -> Values<'_> {
     let told = (*severity > Severity::Low).then_some(now);
     let escalated = (*severity == Severity::Critical).then_some(now);
     values![*entity, entity_id, *reason, severity.word(), message, now, now, told, escalated]
-}
-
-/// For `close_alert.sql`.
-fn closed(write: &AlertWrite, now: Timestamp) -> Values<'_> {
-    let AlertWrite::Close { entity, entity_id, reason, by, auto_resolved } = write else { return Vec::new() };
-    values![now, by, *auto_resolved, entity, entity_id, reason]
 }
 
 /// For `insert_alert.sql`.
@@ -93,10 +121,5 @@ fn mark(a: &Alert) -> Values<'_> {
 
 /// For `insert_alert_event.sql`.
 pub fn event(e: &AlertEvent) -> Values<'_> {
-    values![&e.entity, &e.entity_id, &e.reason, e.at, e.moment.word(), &e.who, &e.text]
-}
-
-/// For `put_stuck_ask.sql`.
-fn asked(ask: &StuckAsk) -> Values<'_> {
-    values![&ask.rule, ask.step, ask.asked_at, ask.heard_at, ask.fault.as_deref()]
+    values![&e.entity, &e.entity_id, &e.reason, e.at, e.moment.word(), &e.who, &e.text, e.step]
 }

@@ -4,12 +4,15 @@ use super::{Plan, Values, values};
 use crate::batch::{Batch, WorkflowEvent, WorkflowWrite};
 use crate::sql::Param;
 use crate::statements as sql;
-use model::{Aftermath, BranchDecision, CompensationRun, Decision, ResolutionDecision, Workflow};
+use model::{
+    Aftermath, BranchDecision, CompensationRun, Decision, ResolutionDecision, Workflow, WorkflowState,
+};
+use std::collections::BTreeMap;
 
 impl<'a> Plan<'a> {
     pub(super) fn put_workflows(&mut self, batch: &'a Batch) {
         let (mut new, mut moved) = (vec![], vec![]);
-        for WorkflowWrite { workflow, expected } in &batch.workflows {
+        for WorkflowWrite { workflow, expected, .. } in &batch.workflows {
             match expected {
                 None => new.push(new_workflow(workflow)),
                 Some(expected) => moved.push(moved_workflow(workflow, *expected)),
@@ -22,7 +25,7 @@ impl<'a> Plan<'a> {
         self.put(sql::INSERT_WORKFLOW_LABEL, true, made.flat_map(label).collect());
         self.put(sql::WRITE_WORKFLOW, true, moved);
         // One that is new may have failed in the turn that made it.
-        let after = batch.workflows.iter().filter_map(|WorkflowWrite { workflow, expected }| {
+        let after = batch.workflows.iter().filter_map(|WorkflowWrite { workflow, expected, .. }| {
             let version = expected.map_or(workflow.version, |expected| expected + 1);
             Some(aftermath(workflow, workflow.aftermath.as_deref()?, version))
         });
@@ -37,6 +40,25 @@ impl<'a> Plan<'a> {
         self.put(sql::INSERT_BRANCH_DECISION, true, decisions);
         self.put_pauses(batch);
     }
+}
+
+/// For `add_tally.sql`: how many workflows of each definition are open in each state. They stand in no queue, so that they are apart from
+/// steps.
+pub(super) fn tallies(batch: &Batch) -> Vec<Values<'_>> {
+    let mut counts: BTreeMap<(&str, &str, &str), i64> = BTreeMap::new();
+    for WorkflowWrite { workflow, counted, .. } in &batch.workflows {
+        let now = workflow.open_state();
+        if now != *counted {
+            let mut count = |state: WorkflowState, n: i64| {
+                let key = (workflow.dispatch_group.as_str(), &*workflow.definition.key, state.word());
+                *counts.entry(key).or_default() += n;
+            };
+            counted.iter().for_each(|state| count(*state, -1));
+            now.iter().for_each(|state| count(*state, 1));
+        }
+    }
+    let changed = counts.into_iter().filter(|(_, n)| *n != 0);
+    changed.map(|((group, key, state), n)| values![group, "", key, "", state, false, false, n]).collect()
 }
 
 /// For `insert_workflow.sql`.
@@ -61,6 +83,7 @@ fn new_workflow(w: &Workflow) -> Values<'_> {
         w.concurrency_key.as_deref(),
         w.expected_at,
         w.paused_by.map(|by| by.word()),
+        w.trace.as_ref().map(ToString::to_string),
     ]
 }
 

@@ -46,6 +46,7 @@ fn workflows(w: &mut World) {
                   (x'000000000000000000000000000000f3', 'flow', '1.0.0', 'h', 'alpha', 'paused', 0, '{{}}', '{{}}', 1, null),
                   (x'000000000000000000000000000000f4', 'flow', '1.0.0', 'h', 'alpha', 'paused', 0, '{{}}', '{{}}', 1, null);
          update workflows set paused_by = 'trigger' where id = x'000000000000000000000000000000f4';
+         insert into tallies values ('alpha', '', 'flow', '', 'running', 0, 0, 1), ('alpha', '', 'flow', '', 'paused', 0, 0, 2);
          update steps set workflow_id = x'000000000000000000000000000000f4', def = 0, run = 1 where id = {{flow-asked}};
          insert into pauses (workflow_id, def, run, step_id, step_key, kind, trigger_key, registered_at, timeout_at, state, ended_at, consumed)
            values (x'000000000000000000000000000000f1', 1, 1, {{flow-end}}, 'flow-end', 'trigger', 'ok', 1, 9, 'resumed', 2, 1),

@@ -189,6 +189,21 @@ impl World {
     }
 
     /// One turn: settle, write what changed, and what else the caller adds.
+    pub fn node(&self) -> NodeId {
+        self.lease.node
+    }
+    /// Commit what may be refused.
+    pub fn try_commit(&mut self, add: impl FnOnce(&mut Batch, Timestamp)) -> stepfast_store::Result<()> {
+        self.clock.advance(Duration::from_millis(1));
+        let now = self.now();
+        let mut batch = Batch::new(self.lease.clone(), now);
+        add(&mut batch, now);
+        let (done, got) = mpsc::channel();
+        self.store.commit(batch, Box::new(move |outcome| done.send(outcome).unwrap()));
+        let outcome = got.recv().unwrap();
+        self.store.reset();
+        outcome
+    }
     pub fn commit(&mut self, add: impl FnOnce(&mut Batch, Timestamp, SessionId)) {
         self.clock.advance(Duration::from_millis(1));
         let now = self.now();
@@ -430,17 +445,17 @@ impl World {
     }
     pub fn alert(&mut self, entity: &'static str, entity_id: String, open: bool) {
         let (reason, message) = ("odd", "look".to_string());
+        let known =
+            stepfast_store::alerts::open_one(self.store.reader(), entity, &entity_id, reason).unwrap();
         self.commit(|batch, _, _| {
             let severity = model::Severity::Medium;
             batch.alerts.push(match open {
                 true => AlertWrite::Open { entity, entity_id, reason, severity, message },
-                false => AlertWrite::Close {
-                    entity: entity.into(),
-                    entity_id,
-                    reason: reason.into(),
-                    by: model::OBSERVED.into(),
-                    auto_resolved: false,
-                },
+                false => {
+                    let known = known.expect("an open alert");
+                    let (id, version, by) = (known.id, known.version, model::OBSERVED.into());
+                    AlertWrite::Close { id, version, by, auto_resolved: false }
+                }
             });
         });
     }

@@ -145,7 +145,7 @@ fn direct(side: &Side, op: &Op) -> Asked {
     match op {
         Op::Operate { step, verb, dry_run, why } => {
             let (step, verb, dry_run, why) = (side.step(*step), *verb, *dry_run, why.clone());
-            let operation = Operation { step, by: "somebody".into(), why, verb, dry_run };
+            let operation = Operation { step, by: "somebody".into(), why, verb, dry_run, expected: None };
             Box::pin(async move {
                 let done = engine.operate(operation).await;
                 after(move |side| {

@@ -191,3 +191,52 @@ async fn figures_tell_what_is_open_and_how_it_ended() {
     assert_eq!(figures.median_to_resolve, Some(8 * MINUTE));
     assert_eq!(figures.by_severity.get("high"), Some(&1));
 }
+
+/// What a person had opened again was closed by the next look without a word, for the step had ended.
+#[tokio::test]
+async fn what_a_person_opened_again_only_a_person_closes() {
+    let mut stage = Stage::new().await;
+    only(&stage, &["step-waiting"]).await;
+    let step = lost(&mut stage).await;
+    look(&stage, Remedies::Leave).await;
+    let id = open(&stage)[0].id;
+    stage.operate(step, Some(rules::operator::Verb::Cancel)).await.unwrap();
+    look(&stage, Remedies::Leave).await;
+    assert_eq!(open(&stage), [], "it has left its state");
+    let why = "the customer was charged all the same".into();
+    stage.engine.review(id, Review::Reopen { why }, "anna".into()).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(look(&stage, Remedies::Apply).await.closed, []);
+        stage.advance(HOUR).await;
+    }
+    assert_eq!((open(&stage).len(), open(&stage)[0].is_in_review()), (1, true));
+    put(&stage, StuckRule { enabled: false, ..rule("step-waiting", "step-waiting") }).await;
+    look(&stage, Remedies::Apply).await;
+    assert_eq!(open(&stage).len(), 1, "whatever becomes of its rule");
+    let notes = "paid back".into();
+    stage.engine.review(id, Review::Resolve { notes }, "anna".into()).await.unwrap();
+    look(&stage, Remedies::Apply).await;
+    let alert = all(&stage).remove(0);
+    assert_eq!((open(&stage).len(), alert.closed_by.as_deref()), (0, Some("anna")));
+}
+
+#[tokio::test]
+async fn rules_that_the_configuration_names_no_more_go_at_the_next_start() {
+    let named = |names: &[&str]| names.iter().map(|name| rule("step-waiting", name)).collect();
+    let mut stage = stage_with(StuckPolicy::default()).await;
+    put(&stage, rule("step-waiting", "by-hand")).await;
+    let on_record = |stage: &Stage| -> Vec<String> {
+        stage.browse().stuck_rules().unwrap().into_iter().map(|stored| stored.rule.name).collect()
+    };
+    stage.config.stuck.rules = named(&["one", "two"]);
+    stage.crash().await;
+    assert_eq!(on_record(&stage), ["by-hand", "one", "two"]);
+    stage.config.stuck.rules = named(&["two"]);
+    stage.crash().await;
+    assert_eq!(on_record(&stage), ["by-hand", "one", "two"], "whoever does a single thing removes nothing");
+    stage.config.stuck.left_out = engine::LeftOut::Remove;
+    stage.crash().await;
+    assert_eq!(on_record(&stage), ["by-hand", "two"], "and what was put over the API stays");
+    let audit = &stage.browse().audit(1).unwrap()[0].1;
+    assert_eq!((audit.who.as_str(), audit.verb.as_str()), ("the configuration", "remove stuck rule"));
+}

@@ -100,3 +100,29 @@ async fn an_answer_that_is_not_understood_opens_and_closes_nothing() {
     assert_eq!(open(&stage).len(), 1);
     assert!(stage.browse().stuck_asks().unwrap()[0].fault.is_some());
 }
+
+#[tokio::test]
+async fn while_the_worker_of_a_remedy_is_away_there_is_one_step_for_it() {
+    let policy = StuckPolicy { cooling_off: 10 * MINUTE, per_entity_per_day: 9, ..StuckPolicy::default() };
+    let mut stage = stage_with(policy).await;
+    only(&stage, &[]).await;
+    let nobody = StuckCall { action: "nobody runs this".into(), queue: None, arguments: json!({}) };
+    put(&stage, StuckRule { remedy_by: Some(nobody), ..reported(bonus(), Remedy::Retry) }).await;
+    assert_eq!(ask_and_hear(&mut stage, Remedies::Apply).await.remedies, 1);
+    let of_bonus =
+        store::Filter { relatable_type: Some("bonus".into()), limit: 10, ..store::Filter::default() };
+    let first = stage.browse().steps(&of_bonus).unwrap().remove(0).step.id;
+    for _ in 0..3 {
+        stage.advance(16 * MINUTE).await;
+        let heard = ask_and_hear(&mut stage, Remedies::Apply).await;
+        assert_eq!(heard.found[0].done, ["renewed", "held: the last remedy has not ended"]);
+    }
+    assert_eq!(stage.browse().steps(&of_bonus).unwrap().len(), 1);
+    let alert = open(&stage).remove(0);
+    let events = stage.browse().alert_history(&alert).unwrap();
+    let remedy = events.iter().find(|event| event.moment == model::AlertMoment::Remedy).unwrap();
+    assert_eq!((remedy.step, remedy.text.clone()), (Some(first), format!("retry by step {first}")));
+    stage.operate(first, Some(rules::operator::Verb::Cancel)).await.unwrap();
+    stage.advance(16 * MINUTE).await;
+    assert_eq!(ask_and_hear(&mut stage, Remedies::Apply).await.remedies, 1, "it has ended, and did not help");
+}

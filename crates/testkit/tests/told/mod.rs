@@ -1,9 +1,9 @@
 //! Notices over nodes: a channel is decided about by one of them, so nothing is told twice.
 
-use engine::ChannelOrder;
+use engine::{ChannelOrder, StartWorkflow};
 use model::{Audience, Channel, ChannelKind, NewStep, Notice, Severity, State, Telling, Timestamp};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stepfast_testkit::Nodes;
 use store::Filter;
 
@@ -121,6 +121,56 @@ async fn what_fails_on_any_node_is_told_by_whoever_decides_for_the_channel() {
         homes
     };
     assert_eq!(homes.len(), 1, "one group decides for one channel");
+    for n in 0..2 {
+        nodes.stop(n).await;
+    }
+}
+
+/// A node that has more for users than a channel takes tells each to whoever decides for it, who sends them one by one.
+#[tokio::test]
+async fn users_are_told_by_name_whichever_node_it_failed_on() {
+    let people = |name: &str| {
+        let order = channel(name);
+        ChannelOrder {
+            channel: Channel { per_minute: 5, audience: Audience::User, ..order.channel },
+            ..order
+        }
+    };
+    let configs = ["a", "b"]
+        .map(|host| engine::Config { channels: vec![people("mail"), people("app")], ..Nodes::config(host) });
+    let mut nodes = Nodes::start(configs.to_vec()).await;
+    nodes.until("the groups are spread", |nodes| nodes.spread() == [5, 5]).await;
+    nodes.work(0).await;
+    nodes.work(1).await;
+    let yaml = "workflow: order\nversion: 1.0.0\nsteps:\n  - { key: a, action: fail }\n";
+    nodes
+        .engine(0)
+        .apply_definition(stepfast_testkit::stored(yaml), "test".into())
+        .await
+        .expect("it is stored");
+    for n in 0..40 {
+        let labels = [("user".to_string(), format!("user {n}"))].into();
+        let start = StartWorkflow { labels, ..StartWorkflow::of("order") };
+        nodes.engine(n % 2).start_workflow(start).await.expect("it starts");
+    }
+    for name in ["mail", "app"] {
+        let told = |nodes: &Nodes| {
+            let filter = Filter {
+                relatable_type: Some("channel".into()),
+                relatable_id: Some(name.into()),
+                limit: 1_000,
+                ..Filter::default()
+            };
+            let steps = nodes.browse().steps(&filter).expect("a read");
+            let user = |arguments: &str| {
+                let read: serde_json::Value = serde_json::from_str(arguments).expect("JSON");
+                read["body"]["data"]["user"].as_str().expect("each names its user").to_string()
+            };
+            let users: BTreeSet<String> = steps.iter().map(|row| user(&row.step.arguments)).collect();
+            (steps.len(), users.len()) == (40, 40)
+        };
+        nodes.until("every user is told, once", told).await;
+    }
     for n in 0..2 {
         nodes.stop(n).await;
     }

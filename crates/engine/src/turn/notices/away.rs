@@ -1,13 +1,13 @@
 //! Channels that another node decides about: it is told each notice, and of what is surely too much only how much it is.
 //!
 //! Why    a channel takes so much in a minute, whoever sends it. What one node alone has beyond that is counted here and told in one
-//!        signal a turn, so that a flood of failures is no flood of signals.
+//!        signal a turn, so that a flood of failures is no flood of signals. What is for a user is told whole: it is sent later.
 
 use super::super::node::{Node, Turn};
 use super::Known;
 use crate::signal::Signal;
-use model::{DispatchGroup, Notice, SignalId, Timestamp, Waiting};
-use rules::notice::{gather, is_past};
+use model::{Audience, DispatchGroup, Notice, SignalId, Timestamp, Waiting};
+use rules::notice::{gather, is_past, together};
 use store::Result;
 use tracing::warn;
 
@@ -22,16 +22,33 @@ pub struct Away {
 impl Node {
     /// Whoever decides for the channel hears it with this turn.
     pub(super) fn tell_home(&mut self, turn: &mut Turn, to: &Known, notice: &Notice, now: Timestamp) {
-        let first = || Away { home: to.home.clone(), sends: Vec::new(), waiting: None };
-        let away = self.notices.away.entry(to.channel.name.clone()).or_insert_with(first);
-        away.sends.retain(|at| !is_past(*at, now));
-        if away.sends.len() >= to.channel.per_minute as usize {
-            away.waiting = Some(gather(away.waiting.take(), notice, now));
-            return;
+        if to.channel.audience == Audience::Admin {
+            let away = self.away(to);
+            away.sends.retain(|at| !is_past(*at, now));
+            if away.sends.len() >= to.channel.per_minute as usize {
+                away.waiting = Some(gather(away.waiting.take(), notice, now));
+                return;
+            }
+            away.sends.push(now);
         }
-        away.sends.push(now);
         let (channel, notice) = (to.channel.name.clone(), Box::new(notice.clone()));
         self.tell_owner(turn, &to.home, &Signal::Tell { channel, notice });
+    }
+
+    fn away(&mut self, to: &Known) -> &mut Away {
+        let first = || Away { home: to.home.clone(), sends: Vec::new(), waiting: None };
+        self.notices.away.entry(to.channel.name.clone()).or_insert_with(first)
+    }
+
+    /// What a turn has beyond all that a channel takes is told as one, here or by whoever decides for it.
+    pub(super) fn count_beyond(&mut self, to: &Known, waiting: Waiting, now: Timestamp) -> Result<()> {
+        if self.is_home(&to.home) {
+            self.open_book(&to.channel, now)?.add(&to.channel, waiting, now);
+        } else {
+            let away = self.away(to);
+            away.waiting = Some(together(away.waiting.take(), waiting));
+        }
+        Ok(())
     }
 
     /// What was counted goes with the turn that counted it.

@@ -12,6 +12,12 @@ use store::sql::Sql;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// When a key was told or will be, and when that was decided.
+struct Told {
+    at: Timestamp,
+    decided_at: Timestamp,
+}
+
 #[derive(Default)]
 pub struct Book {
     pub row: ChannelSends,
@@ -20,9 +26,9 @@ pub struct Book {
     /// When what was gathered is told.
     pub due_at: Option<Timestamp>,
     is_on_disk: bool,
-    /// When something was sent in the last minute, oldest first.
+    /// When something was sent in the last minute or will be, oldest first; the last ones decide when the next is.
     sends: Vec<Timestamp>,
-    keys: HashMap<String, Timestamp>,
+    keys: HashMap<String, Told>,
     /// Keys of what is told as one.
     gathered: HashSet<String>,
 }
@@ -41,18 +47,20 @@ impl Book {
         if self.gathered.contains(key) {
             return Verdict::Quiet;
         }
-        let told_at = self.keys.get(key).copied().max(told_at);
+        let told_at = self.keys.get(key).map(|told| told.at).max(told_at);
         judge(&View { channel, sends: &self.sends, told_at }, now)
     }
 
-    pub fn sent(&mut self, channel: &Channel, key: &str, now: Timestamp) {
+    pub fn sent(&mut self, channel: &Channel, (key, at): (&str, Timestamp), now: Timestamp) {
         self.sends.retain(|at| !is_past(*at, now));
-        self.sends.push(now);
+        self.sends.insert(self.sends.partition_point(|sent| *sent <= at), at);
+        let more = self.sends.len().saturating_sub(limits::NOTICES_PER_MINUTE_MAX as usize);
+        self.sends.drain(..more);
         if self.keys.len() >= limits::NOTICE_KEYS_KNOWN_MAX {
-            // What was told a minute ago is on disk.
-            self.keys.retain(|_, at| !is_past(*at, now));
+            // What was decided a minute ago is on disk.
+            self.keys.retain(|_, told| !is_past(told.decided_at, now));
         }
-        self.keys.insert(key.into(), now);
+        self.keys.insert(key.into(), Told { at, decided_at: now });
         self.row.told += 1;
         self.changed = true;
         self.reckon(channel, now);
@@ -68,7 +76,7 @@ impl Book {
         self.reckon(channel, now);
     }
 
-    /// What another node has counted.
+    /// What was counted elsewhere.
     pub fn add(&mut self, channel: &Channel, counted: Waiting, now: Timestamp) {
         self.row.gathered += counted.n;
         self.row.waiting = Some(together(self.row.waiting.take(), counted));
@@ -80,7 +88,8 @@ impl Book {
     pub fn told_all(&mut self, now: Timestamp) {
         // Told as one they are not told again, for as long as they are remembered.
         let room = limits::NOTICE_KEYS_KNOWN_MAX.saturating_sub(self.keys.len());
-        self.keys.extend(self.gathered.drain().take(room).map(|key| (key, now)));
+        let told = |key| (key, Told { at: now, decided_at: now });
+        self.keys.extend(self.gathered.drain().take(room).map(told));
         self.row.waiting = None;
         self.due_at = None;
         self.changed = true;

@@ -157,6 +157,7 @@ impl Node {
             id,
             labels: labels.into_iter().collect(),
             concurrency_key: key,
+            trace: start.trace.clone().map(Arc::new),
             ..self.blank_workflow(plan, input, dispatch_group, now)
         };
         Ok(Ok(workflow))
@@ -181,6 +182,7 @@ impl Node {
             input,
             output: None,
             labels: Arc::new([]),
+            trace: None,
             concurrency_key: None,
             expected_at: plan.definition.expected_within.map(|span| now + span),
             created_at: now,
@@ -195,6 +197,7 @@ impl Node {
     fn new_entry(&self, workflow: Workflow, plan: Arc<Plan>, progress: Progress) -> Entry {
         Entry {
             answers: Answers::of(workflow.input.clone()),
+            counted: None,
             workflow,
             plan,
             progress,

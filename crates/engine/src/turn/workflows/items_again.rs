@@ -11,8 +11,8 @@ use model::{
 };
 use rules::workflow::Items;
 use rules::workflow::progress::Next;
-use rules::workflow::resolution::{Refused, Verdict};
-use rules::workflow::spare::{self, FanOut, Standing};
+use rules::workflow::resolution::Verdict;
+use rules::workflow::spare::{self, FanOut, Standing, Unspared};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use store::sql::Sql;
@@ -20,7 +20,7 @@ use store::workflows as record;
 use store::{Result, items};
 
 /// What is spared, by step, and that in words; or why it cannot be said yet.
-type Spared = std::result::Result<(BTreeMap<u32, StepId>, Vec<String>), Refused>;
+pub(super) type Spared = std::result::Result<(BTreeMap<u32, StepId>, Vec<String>), Unspared>;
 
 impl Node {
     /// The fan-outs that keep items if a decision is carried out.
@@ -45,13 +45,14 @@ impl Node {
         self.spared_of(entry, &steps, (from, items))
     }
 
-    /// The same where nobody said anything about items.
+    /// The same where nobody said anything about items: what is broken is done again. While items of it are still being ended it is not
+    /// known which of them failed.
     pub(super) fn spared_by_itself(
         &mut self,
         entry: &Entry,
-        steps: &BTreeSet<u32>,
-    ) -> Result<BTreeMap<u32, StepId>> {
-        Ok(self.spared_of(entry, steps, (None, None))?.map(|(spared, _)| spared).unwrap_or_default())
+    ) -> Result<std::result::Result<BTreeMap<u32, StepId>, Unspared>> {
+        let broken = entry.broken.keys().copied().collect();
+        Ok(self.spared_of(entry, &broken, (None, None))?.map(|(spared, _)| spared))
     }
 
     pub(super) fn spared_of(
@@ -221,8 +222,8 @@ fn undoes(mode: RetryMode) -> bool {
 /// What is undone is done again as a whole.
 fn as_a_whole(items: Option<RetryItems>) -> Spared {
     match items {
-        Some(RetryItems::Failed) => Err(Refused(
-            "what is undone is done again as a whole; leave out `items`, or `include_step`".into(),
+        Some(RetryItems::Failed) => Err(Unspared::Not(
+            "what is undone is done again as a whole; leave out `items`, or `include_step`",
         )),
         Some(RetryItems::All) | None => Ok(Default::default()),
     }

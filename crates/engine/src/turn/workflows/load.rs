@@ -78,6 +78,7 @@ impl Node {
         let (progress, _) = Progress::start(&plan.graph);
         let mut entry = Entry {
             answers: Answers::of(workflow.input.clone()),
+            counted: workflow.open_state(),
             workflow,
             plan,
             progress,

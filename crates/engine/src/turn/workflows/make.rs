@@ -6,12 +6,13 @@ use crate::EngineError;
 use model::definition::{SubWorkflow, Work};
 use model::{
     BRANCH_ACTION, Detail, Event, InWorkflow, Move, NewStep, Reason, State, Step, StepId, Timestamp,
-    WAIT_ACTION, WORKFLOW_ACTION, Workflow, limits,
+    WAIT_ACTION, WORKFLOW_ACTION, Workflow, attempt_span, limits, workflow_span,
 };
 use rules::creation::Plan as Rows;
 use rules::workflow::progress::Next;
 use rules::workflow::{End, Plan, Todo};
 use serde_json::value::RawValue;
+use std::sync::Arc;
 use store::{Result, StoreError};
 
 /// What a step that needs no worker came to.
@@ -160,7 +161,9 @@ impl Node {
         live.below = Some(id);
         self.start_without_worker(step)?;
         self.board.edit(step, |step, _| step.parked = true);
-        self.begin_workflow(turn, Workflow { id, parent: Some(step), depth, ..blank }, plan, now)?;
+        let trace = self.board.step(step).map(|step| step.traced().at(attempt_span(step.id, step.attempt)));
+        let below = Workflow { id, parent: Some(step), depth, trace: trace.map(Arc::new), ..blank };
+        self.begin_workflow(turn, below, plan, now)?;
         Ok(Vec::new())
     }
 
@@ -276,6 +279,8 @@ impl Node {
 pub(super) fn mark_step(entry: &Entry, def: u32, step: &mut Step, detail: &mut Detail, item: Option<u32>) {
     let run = entry.run(def);
     step.in_workflow = Some(InWorkflow { workflow: entry.workflow.id, def, run, item });
+    let trace = entry.workflow.trace.as_ref();
+    step.trace = trace.map(|trace| Arc::new(trace.at(workflow_span(entry.workflow.id))));
     let node = entry.plan.graph.nodes.get(def as usize);
     detail.branch_key = node.and_then(|node| node.branch.as_ref()).map(|(_, key)| key.to_string());
 }

@@ -24,6 +24,7 @@ mod timers;
 mod told;
 mod triggers;
 mod undo;
+mod undone;
 mod waiting;
 mod write;
 
@@ -61,6 +62,8 @@ struct Live {
 /// A workflow in hand.
 struct Entry {
     workflow: Workflow,
+    /// As what its row is counted, if it is.
+    counted: Option<WorkflowState>,
     plan: Arc<Plan>,
     progress: Progress,
     answers: Answers,

@@ -7,8 +7,9 @@ use crate::request::{Forced, Reply, WorkflowOperated, WorkflowOperation, Workflo
 use crate::signal::Signal;
 use model::{Decision, PausedBy, RetrySource, Timestamp, WorkflowId, WorkflowState};
 use rules::workflow::pause::{self, Fit};
+use rules::workflow::spare::Unspared;
 use store::workflows as record;
-use store::{AuditEntry, Result};
+use store::{AuditEntry, Result, StoreError};
 
 impl Node {
     pub(in super::super) fn operate_workflow(
@@ -61,7 +62,11 @@ impl Node {
     ) -> Result<()> {
         let (id, from) = (entry.workflow.id, entry.workflow.state);
         let to = hold.leads_to();
-        if let Err(why) = hold.allowed(&entry, operation.force.as_ref()) {
+        let allowed = match hold.allowed(&entry, operation.force.as_ref()) {
+            Ok(()) => self.can_hold(&entry, hold)?,
+            refused => refused,
+        };
+        if let Err(why) = allowed {
             self.workflows.put(entry);
             turn.acts.refuse(reply, EngineError::WorkflowRefused { workflow: id, why });
             return Ok(());
@@ -116,7 +121,8 @@ impl Node {
             // It goes on where it was held; a step that ended badly is done again.
             Hold::Resume => {
                 let broken = entry.broken.keys().copied().collect();
-                entry.spared = self.spared_by_itself(&entry, &broken)?;
+                let lost = |why: Unspared| StoreError::Lost { what: why.to_string() };
+                entry.spared = self.spared_by_itself(&entry)?.map_err(lost)?;
                 self.rewind(&mut entry, &broken, RetrySource::FailedRetry, now)?;
                 if let Some(forced) = &operation.force {
                     // What follows is found with all that may begin.
@@ -126,6 +132,26 @@ impl Node {
                 self.go_on(turn, entry, next.into(), now)
             }
         }
+    }
+
+    /// What goes on does what failed again, here and in the workflows below: while items are still being ended it is not known which.
+    fn can_hold(&mut self, entry: &Entry, hold: Hold) -> Result<std::result::Result<(), String>> {
+        if matches!(hold, Hold::Pause) {
+            return Ok(Ok(()));
+        }
+        if let Err(why) = self.spared_by_itself(entry)? {
+            return Ok(Err(why.to_string()));
+        }
+        let below: Vec<WorkflowId> = entry.live.values().filter_map(|live| live.below).collect();
+        for id in below {
+            let Some(entry) = self.entry(id)? else { continue };
+            let can = if hold.fits(&entry) { self.can_hold(&entry, hold)? } else { Ok(()) };
+            self.workflows.put(entry);
+            if can.is_err() {
+                return Ok(can);
+            }
+        }
+        Ok(Ok(()))
     }
 
     /// It waits for triggers, and from now on for a person too.

@@ -7,7 +7,11 @@ use crate::request::{Reply, WorkflowOperated, WorkflowOperation};
 use model::{CompensationScope, Decision, ResolutionDecision, RetrySource, StepId, Timestamp, WorkflowState};
 use rules::workflow::resolution::{self, Follow, Refused, Verdict, View};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use store::{AuditEntry, Result};
+
+/// How long a retry waits for items that are still being ended, and then looks again.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Who decides where nobody was asked.
 const STRATEGY: &str = "strategy";
@@ -74,9 +78,17 @@ impl Node {
         mut entry: Entry,
         now: Timestamp,
     ) -> Result<()> {
+        match self.spared_by_itself(&entry)? {
+            Ok(spared) => entry.spared = spared,
+            // Only when all items have ended is known which of them are done again.
+            Err(_) => {
+                entry.aftermath().auto_retry_at = Some(now + LOOK_AGAIN);
+                self.note_change(&mut entry);
+                return self.put_away(entry, now);
+            }
+        }
         let broken: BTreeSet<u32> = entry.broken.keys().copied().collect();
         self.record(&mut entry, Decision::RETRY, (STRATEGY, "auto_retry"), now);
-        entry.spared = self.spared_by_itself(&entry, &broken)?;
         self.restart(turn, entry, broken, RetrySource::AutoRetry, now)
     }
 
@@ -170,7 +182,7 @@ impl Node {
         effects.extend(verdict.tell(&view));
         let (spared, told) = match self.spared(entry, decision, &verdict)? {
             Ok(spared) => spared,
-            Err(refused) => return Ok(Err(refused)),
+            Err(refused) => return Ok(Err(refused.into())),
         };
         effects.extend(told);
         Ok(Ok(Weighed { verdict, spared, effects }))

@@ -48,8 +48,10 @@ impl Node {
             let message = format!("it took longer than {}", shown(entry.plan.definition.timeout));
             return self.took_too_long(entry, message, now);
         }
-        if entry.undo().is_some_and(|undo| !undo.planned && undo.until <= now) {
-            self.wait_no_longer(&mut entry)?;
+        match entry.undo().filter(|undo| undo.until <= now).map(|undo| undo.planned) {
+            Some(false) => self.wait_no_longer(&mut entry)?,
+            Some(true) if is_undone(&entry) => return self.go_on(turn, entry, Default::default(), now),
+            _ => {}
         }
         let due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
         let live = entry.live.iter();
@@ -106,7 +108,7 @@ impl Node {
         let of_pauses = entry.pauses.waiting.values().map(model::Pause::wake_at);
         let of_pauses = of_pauses.flatten().filter(|_| entry.is_under_way());
         let of_steps = of_steps.flatten().filter(|_| timed);
-        let undo = entry.undo().filter(|undo| !undo.planned).map(|undo| undo.until);
+        let undo = entry.undo().filter(|undo| !undo.planned || is_undone(entry)).map(|undo| undo.until);
         let whole = [entry.deadline().filter(|_| entry.is_under_way()), entry.auto_retry_at(), undo];
         let next = of_steps.chain(of_pauses).chain(whole.into_iter().flatten()).min();
         let known = entry.workflow.wake_at.filter(|at| *at > now);
@@ -120,6 +122,11 @@ impl Node {
             self.workflows.timers.set(now, at, entry.workflow.id);
         }
     }
+}
+
+/// What was to be undone is, and what is done again is not known yet.
+fn is_undone(entry: &Entry) -> bool {
+    entry.workflow.state == WorkflowState::Compensating && entry.live.is_empty()
 }
 
 /// Something happens to it when a time has come.

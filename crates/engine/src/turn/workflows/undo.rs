@@ -270,39 +270,6 @@ impl Node {
         Ok(())
     }
 
-    /// Everything is undone that was to be.
-    fn undone(&mut self, entry: &mut Entry, now: Timestamp) -> Result<()> {
-        let after = entry.aftermath();
-        after.compensated_at = Some(now);
-        let undo = after.undo.take();
-        entry.undoing.clear();
-        let items = undo.as_ref().and_then(|undo| undo.then_items);
-        let keeps = undo.as_ref().is_some_and(|undo| matches!(undo.scope, CompensationScope::AfterStep(_)));
-        let Some(step) = undo.and_then(|undo| undo.then_retry_from) else {
-            let message = entry.workflow.message.clone();
-            return self.move_workflow(entry, WorkflowState::Compensated, message, now);
-        };
-        let from =
-            entry.plan.find(&step).ok_or_else(|| StoreError::Lost { what: format!("step `{step}`") })?;
-        let mut again = entry.plan.graph.behind(from);
-        again.insert(from);
-        let undone = again.clone();
-        again.extend(entry.broken.keys().chain(&entry.cut));
-        self.take_place(entry)?;
-        // What was undone as a whole is done again as a whole; what stood beside it keeps what succeeded.
-        let spared = match keeps {
-            true => self.spared_of(entry, &again, (Some(from), items))?,
-            false => {
-                let beside = again.difference(&undone).copied().collect();
-                self.spared_of(entry, &beside, (None, None))?
-            }
-        };
-        entry.spared = spared.map(|(spared, _)| spared).unwrap_or_default();
-        self.rewind(entry, &again, RetrySource::RetryFromStep, now)?;
-        self.workflows.tell(&entry.workflow, now, "retry_from.completed", Some(&step), None);
-        Ok(())
-    }
-
     /// What could not be undone is tried once more.
     pub(super) fn undo_again(&mut self, turn: &mut Turn, mut entry: Entry, now: Timestamp) -> Result<()> {
         let Some(at) = entry.undoing.iter().position(|run| run.state == C::Failed) else {

@@ -88,7 +88,7 @@ fn put(batch: &mut Batch, kind: Kind, mut step: Step, (id, pinned): (WorkflowId,
             (workflow.state, workflow.paused_by) = (WorkflowState::Paused, Some(PausedBy::Person));
         }
     }
-    batch.workflows.push(WorkflowWrite { workflow, expected: None });
+    batch.workflows.push(WorkflowWrite { workflow, expected: None, counted: None });
     batch.steps.push(StepWrite { step, expected: None, detail: Default::default(), row: RowKnown::Nothing });
 }
 
@@ -105,6 +105,7 @@ fn workflow(id: WorkflowId, pinned: &Arc<Pinned>, step: &Step, now: Timestamp) -
         input: "{}".into(),
         output: None,
         labels: Arc::new([]),
+        trace: None,
         concurrency_key: None,
         expected_at: None,
         created_at: now,

@@ -1,6 +1,6 @@
 //! What a step asks `deliver` to send, checked before anything is sent.
 
-use crate::builtin::http::call::{self, AGENT, TIMEOUT_MS, TIMEOUT_MS_MAX, add};
+use crate::builtin::http::call::{self, AGENT, TIMEOUT_MS, TIMEOUT_MS_MAX, add, add_trace};
 use crate::builtin::outcome::{bad_arguments, one_line};
 use model::{Claim, Outcome, Sealed, limits};
 use reqwest::Url;
@@ -85,6 +85,7 @@ impl Order {
         add(&mut headers, WEBHOOK_ID, Some(&id));
         add(&mut headers, STEPFAST_ATTEMPT, Some(&claim.attempt.to_string()));
         add(&mut headers, USER_AGENT, Some(AGENT));
+        add_trace(&mut headers, claim);
         let timeout_ms = arguments.timeout_ms.unwrap_or(TIMEOUT_MS);
         if !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms) {
             faults.push(format!("timeout_ms: write 1 to {TIMEOUT_MS_MAX}"));

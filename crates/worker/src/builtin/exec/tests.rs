@@ -26,6 +26,7 @@ fn claim(arguments: &Value) -> Claim {
         place: None,
         look: None,
         poll: None,
+        trace: None,
         message_group: None,
         workflow: None,
         opens: Vec::new(),

@@ -41,6 +41,9 @@ const NOT_SETTABLE_EITHER: [&str; 3] = ["keep-alive", "proxy-connection", "http2
 pub const AGENT: &str = concat!("stepfast/", env!("CARGO_PKG_VERSION"));
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -81,6 +84,7 @@ impl Call {
         add(&mut headers, CONTENT_TYPE, content_type);
         add(&mut headers, IDEMPOTENCY_KEY, Some(&claim.step.to_string()));
         add(&mut headers, USER_AGENT, Some(AGENT));
+        add_trace(&mut headers, claim);
         check_statuses(&arguments, &mut faults);
         let timeout_ms = arguments.timeout_ms.unwrap_or(TIMEOUT_MS);
         if !(1..=TIMEOUT_MS_MAX).contains(&timeout_ms) {
@@ -177,6 +181,16 @@ pub fn headers(given: &BTreeMap<String, String>, faults: &mut Vec<String>) -> He
         }
     }
     headers
+}
+
+/// Whoever is called goes on with the trace; both or neither, for they belong together.
+pub fn add_trace(headers: &mut HeaderMap, claim: &Claim) {
+    if headers.contains_key(TRACEPARENT) {
+        return;
+    }
+    let trace = claim.place_in_trace();
+    add(headers, TRACEPARENT, Some(&trace.parent()));
+    add(headers, TRACESTATE, trace.state.as_deref());
 }
 
 /// Unless the step set it.

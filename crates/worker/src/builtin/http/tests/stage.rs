@@ -115,6 +115,7 @@ pub fn claim(arguments: &str) -> Claim {
         place: None,
         look: None,
         poll: None,
+        trace: None,
         message_group: None,
         workflow: None,
         opens: Vec::new(),

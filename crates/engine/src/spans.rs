@@ -1,0 +1,128 @@
+//! What a tracer is told: a span for each attempt that ended, and one for each workflow that is over.
+//!
+//! Why    they are told after the commit and from what it wrote, so a trace never shows what did not happen. Nothing waits for a
+//!        tracer: what it does not take is dropped and counted.
+
+use model::{Name, StepId, Timestamp, Trace, Workflow, WorkflowId, attempt_span, workflow_span};
+use rules::board::{Changes, StepChange};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::WorkflowWrite;
+use tokio::sync::mpsc;
+
+/// Something that took time and is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// What it is below.
+    pub above: Trace,
+    pub span: u64,
+    /// The attempt before this one: later is not below.
+    pub follows: Option<u64>,
+    pub of: SpanOf,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    /// The state that it left behind.
+    pub outcome: &'static str,
+    /// Why, if it failed.
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SpanOf {
+    Attempt {
+        step: StepId,
+        attempt: u32,
+        action: Name,
+        queue: Name,
+        host: Option<Name>,
+        workflow: Option<WorkflowId>,
+    },
+    Workflow {
+        id: WorkflowId,
+        definition: Name,
+        version: Name,
+    },
+}
+
+/// The way to a tracer.
+#[derive(Clone, Debug)]
+pub struct Spans {
+    to: mpsc::Sender<Vec<Span>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Spans {
+    /// For a tracer that is at most this many turns behind.
+    pub fn channel(turns: usize) -> (Spans, mpsc::Receiver<Vec<Span>>) {
+        let (to, told) = mpsc::channel(turns);
+        (Spans { to, dropped: Arc::default() }, told)
+    }
+    /// Spans that the tracer did not take.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+    pub(crate) fn tell(&self, spans: Vec<Span>) {
+        let n = spans.len() as u64;
+        if self.to.try_send(spans).is_err() {
+            self.dropped.fetch_add(n, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The attempts that a turn saw the end of.
+pub(crate) fn attempts(changes: &Changes, now: Timestamp) -> impl Iterator<Item = Span> + '_ {
+    changes.steps.iter().filter_map(move |(step, change)| {
+        let StepChange { before: Some(before), detail } = change else { return None };
+        if !before.is_held() || (step.is_held() && step.attempt == before.attempt) {
+            return None;
+        }
+        let above = before.traced();
+        let failed =
+            step.failed_attempts > before.failed_attempts || step.lost_attempts > before.lost_attempts;
+        let told = || detail.error_message.clone().or_else(|| detail.note.clone()).unwrap_or_default();
+        above.sampled.then(|| Span {
+            span: attempt_span(before.id, before.attempt),
+            follows: (before.attempt > 1).then(|| attempt_span(before.id, before.attempt - 1)),
+            of: SpanOf::Attempt {
+                step: before.id,
+                attempt: before.attempt,
+                action: before.action.clone(),
+                queue: before.queue.clone(),
+                host: before.host.clone(),
+                workflow: before.in_workflow.map(|part| part.workflow),
+            },
+            above,
+            started_at: before.started_at.unwrap_or(now),
+            ended_at: now,
+            outcome: step.state.word(),
+            error: (failed || step.state == model::State::Failed).then(told),
+        })
+    })
+}
+
+/// The workflows that a turn saw the end of.
+pub(crate) fn workflows(writes: &[WorkflowWrite]) -> impl Iterator<Item = Span> + '_ {
+    writes.iter().filter_map(|WorkflowWrite { workflow, .. }| {
+        let ended_at = workflow.completed_at.filter(|_| workflow.state.is_final())?;
+        let above = above(workflow);
+        above.sampled.then(|| Span {
+            above,
+            span: workflow_span(workflow.id),
+            follows: None,
+            of: SpanOf::Workflow {
+                id: workflow.id,
+                definition: workflow.definition.key.clone(),
+                version: workflow.definition.version.clone(),
+            },
+            started_at: workflow.created_at,
+            ended_at,
+            outcome: workflow.state.word(),
+            error: (workflow.state != model::WorkflowState::Succeeded)
+                .then(|| workflow.message.clone().unwrap_or_default()),
+        })
+    })
+}
+
+fn above(workflow: &Workflow) -> Trace {
+    workflow.trace.as_deref().cloned().unwrap_or_else(|| Trace::of_workflow(workflow.id))
+}

@@ -1,0 +1,102 @@
+// Sends what a form or a button of a page says, as JSON. What cannot be taken back is asked about first; what came of it is shown
+// where the form says so, and else by reading the page anew.
+"use strict";
+
+(() => {
+  const byId = (id) => document.getElementById(id);
+  let pending = null;
+
+  function read(field) {
+    const text = field.value.trim();
+    if (text === "") return undefined;
+    if (field.dataset.as === "number") return Number(text);
+    if (field.dataset.as === "list") return text.split(/[\s,]+/).filter((word) => word !== "");
+    return text;
+  }
+
+  function bodyOf(form) {
+    const fields = [...form.elements].filter((field) => field.name !== "");
+    return Object.fromEntries(fields.map((field) => [field.name, read(field)]).filter(([, value]) => value !== undefined));
+  }
+
+  async function send({ at, method, body }) {
+    const answer = await fetch(at, {
+      method: method ?? "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json" },
+      body: JSON.stringify({ ...body, by: "dashboard" }),
+    });
+    const told = await answer.json();
+    if (!answer.ok) throw new Error(reason(told));
+    return told;
+  }
+
+  /** What was wrong, field by field where that is known. */
+  function reason(problem) {
+    const faults = (problem.faults ?? []).map((fault) => `${fault.field}: ${fault.problem}; ${fault.fix}`);
+    return faults.length > 0 ? faults.join(" · ") : problem.detail ?? problem.title;
+  }
+
+  function tell(text) {
+    byId("told").textContent = text;
+    byId("told").hidden = text === "";
+  }
+
+  const disable = (isDisabled) => document.querySelectorAll("[data-post] button, button[data-post]").forEach((button) => {
+    button.disabled = isDisabled;
+  });
+
+  /** What is told once stays until it is put away: it is on no page again. */
+  function show(form, told) {
+    byId("made-text").textContent = told[form.dataset.shows];
+    byId("made").hidden = false;
+    byId("made-text").focus();
+    form.reset();
+  }
+
+  /** No second click while the first is under way, or while the page is read anew. */
+  async function act(order, then) {
+    tell("");
+    disable(true);
+    try {
+      then(await send(order));
+    } catch (problem) {
+      tell(problem.message);
+      disable(false);
+    }
+  }
+
+  function submitted(event) {
+    const form = event.target;
+    event.preventDefault();
+    const order = { at: form.dataset.post, body: bodyOf(form) };
+    act(order, (told) => {
+      if (form.dataset.shows === undefined) return location.reload();
+      disable(false);
+      return show(form, told);
+    });
+  }
+
+  function pressed(button) {
+    const { post, method, body, asks } = button.dataset;
+    pending = { at: post, method, body: body === undefined ? {} : JSON.parse(body) };
+    byId("sure-because").hidden = !("why" in button.dataset);
+    byId("sure-why").value = "";
+    byId("sure-text").textContent = asks;
+    byId("sure-do").textContent = button.textContent;
+    byId("sure").showModal();
+  }
+
+  function start() {
+    document.querySelectorAll("form[data-post]").forEach((form) => form.addEventListener("submit", submitted));
+    document.querySelectorAll("button[data-post]").forEach((button) => button.addEventListener("click", () => pressed(button)));
+    byId("sure-do").addEventListener("click", () => {
+      byId("sure").close();
+      const why = byId("sure-why").value.trim();
+      act({ ...pending, body: why === "" ? pending.body : { ...pending.body, why } }, () => location.reload());
+    });
+    byId("sure-leave").addEventListener("click", () => byId("sure").close());
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

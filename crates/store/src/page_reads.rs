@@ -1,0 +1,164 @@
+//! Everything that the pages read, run once on an empty database and written down, so that its plans can be looked at.
+//!
+//! Why    a page answers as fast with a million steps on record as with none; a statement that reads history is slow only when there
+//!        is much of it, and nothing else would tell.
+
+use crate::alerts::AlertFilter;
+use crate::executions::ExecutionFilter;
+use crate::flows::FlowFilter;
+use crate::pauses::Waiting;
+use crate::sql::{Access, Param, Row, Sql};
+use crate::turn_reads::Seen;
+use crate::{Browse, Filter, Listed, PollFilter, Result, WorkflowFilter};
+use model::{
+    BlockId, ExecutionName, ExecutionState, FlowId, FlowState, State, StepId, Timestamp, WorkflowId,
+    WorkflowState,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Tables that only grow, until retention comes.
+pub const HISTORY: [&str; 16] = [
+    "steps",
+    "blocks",
+    "workflows",
+    "workflow_events",
+    "branch_decisions",
+    "resolution_decisions",
+    "step_attempts",
+    "step_logs",
+    "poll_attempts",
+    "events",
+    "executions",
+    "execution_events",
+    "flows",
+    "flow_events",
+    "trigger_payloads",
+    "minutes",
+];
+
+/// A connection that writes down what is asked.
+struct Tape {
+    sql: Box<dyn Sql + Send>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Sql for Tape {
+    fn each(&self, sql: &str, params: &[Param], look: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+        let values = params.iter().map(Param::to_static).collect();
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push((sql.into(), values));
+        self.sql.each(sql, params, look)
+    }
+    fn execute(&self, sql: &str, params: &[Param]) -> Result<u64> {
+        self.sql.execute(sql, params)
+    }
+    fn begin(&self, access: Access) -> Result<()> {
+        self.sql.begin(access)
+    }
+    fn commit(&self) -> Result<()> {
+        self.sql.commit()
+    }
+    fn rollback(&self) -> Result<()> {
+        self.sql.rollback()
+    }
+    fn is_among(&self, column: &str, parameter: usize) -> String {
+        self.sql.is_among(column, parameter)
+    }
+}
+
+/// What the pages read, and the connection to ask for plans.
+pub fn all(sql: Box<dyn Sql + Send>) -> (Browse, Seen) {
+    let seen = Arc::default();
+    let browse = Browse::new(Box::new(Tape { sql, seen: Arc::clone(&seen) }), String::new());
+    of_figures(&browse).expect("they run");
+    of_lists(&browse).expect("they run");
+    of_steps(&browse).expect("they run");
+    of_workflows(&browse).expect("they run");
+    of_the_rest(&browse).expect("they run");
+    let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    (browse, seen)
+}
+
+fn of_figures(browse: &Browse) -> Result<()> {
+    browse.totals()?;
+    browse.groups()?;
+    browse.breaker()?;
+    browse.sessions()?;
+    browse.in_flight(None)?;
+    browse.in_flight(Some("alpha"))?;
+    browse.open_alerts()?;
+    browse.minutes(Timestamp(0))?;
+    browse.circumstances(Timestamp(0))?;
+    Ok(())
+}
+
+/// A page of each list, as far as it looks.
+fn of_lists(browse: &Browse) -> Result<()> {
+    for list in [Listed::Steps, Listed::Workflows] {
+        browse.reach(list, None)?;
+    }
+    browse.executions_reach(None)?;
+    let (step, workflow) = (StepId::of(1), WorkflowId::of(1));
+    browse.steps_down_to(&Filter { limit: 50, ..Filter::default() }, Some(step))?;
+    let stopped =
+        Filter { states: vec![State::Stopped], action: Some("a".into()), limit: 50, ..Filter::default() };
+    browse.steps_down_to(&stopped, Some(step))?;
+    browse.steps(&Filter { block: Some(BlockId::of(1)), limit: 50, ..Filter::default() })?;
+    let over =
+        WorkflowFilter { states: vec![WorkflowState::Cancelled], limit: 50, ..WorkflowFilter::default() };
+    browse.workflows_down_to(&over, Some(workflow))?;
+    browse.workflows_down_to(&WorkflowFilter { limit: 50, ..WorkflowFilter::default() }, Some(workflow))?;
+    browse.workflows(&WorkflowFilter { states: vec![WorkflowState::Failed], ..over })?;
+    browse.flows(&FlowFilter { state: Some(FlowState::Cancelled), limit: 50, ..FlowFilter::default() })?;
+    let failed =
+        ExecutionFilter { state: Some(ExecutionState::Failed), limit: 50, ..ExecutionFilter::default() };
+    browse.executions_since(&failed, Timestamp(1))?;
+    Ok(())
+}
+
+fn of_steps(browse: &Browse) -> Result<()> {
+    let (step, block) = (StepId::of(1), BlockId::of(1));
+    browse.step(step)?;
+    browse.block(block)?;
+    browse.block_steps(block, 50)?;
+    browse.attempts(step)?;
+    browse.history(step)?;
+    browse.log(step)?;
+    browse.polls(step)?;
+    browse.polling(&PollFilter { due_at: None, after: None, limit: 50 })?;
+    browse.message_groups("", 50)?;
+    browse.message_group("a")?;
+    browse.unfinished_trees([0; 16], 50)?;
+    browse.unfinished_workflows([0; 16], 50)?;
+    browse.unfinished_flows([0; 16], 50)?;
+    Ok(())
+}
+
+fn of_workflows(browse: &Browse) -> Result<()> {
+    let id = WorkflowId::of(1);
+    browse.workflow(id)?;
+    browse.workflow_steps(id)?;
+    browse.workflow_below(StepId::of(1))?;
+    browse.workflow_events(id, 0, 50)?;
+    browse.branch_decisions(id)?;
+    browse.resolution_decisions(id)?;
+    browse.compensation_runs(id)?;
+    browse.workflow_pauses(id)?;
+    browse.trigger_payloads(id, 50)?;
+    browse.pauses(Waiting::All, 50)?;
+    Ok(())
+}
+
+fn of_the_rest(browse: &Browse) -> Result<()> {
+    browse.execution(&ExecutionName::new("a", "b"))?;
+    browse.flow(FlowId::of(1))?;
+    browse.definition("a", None)?;
+    browse.definitions(None, None, 50)?;
+    browse.definition_line("a", "1.0.0")?;
+    browse.alerts(&AlertFilter { open: Some(true), limit: 50, ..AlertFilter::default() })?;
+    browse.alerts(&AlertFilter { open: Some(false), limit: 50, ..AlertFilter::default() })?;
+    browse.nodes()?;
+    browse.ticks(None, 50)?;
+    browse.ticks(Some("alpha"), 50)?;
+    browse.audit(50)?;
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! What a check of the whole database found.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One thing that must not be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingView {
+    pub invariant: String,
+    pub title: String,
+    /// What it is about, for example `step 0197…`.
+    pub entity: String,
+    pub problem: String,
+}
+
+/// What was looked at, and what was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckView {
+    pub clean: bool,
+    /// How many invariants were looked at.
+    pub invariants: usize,
+    pub findings: Vec<FindingView>,
+}
