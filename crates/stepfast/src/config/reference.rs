@@ -27,7 +27,7 @@ fn known() -> Vec<String> {
     let below = |noun: &str, keys: &[&str]| -> Vec<String> {
         keys.iter().map(|key| format!("{noun}.{key}")).collect()
     };
-    let nouns: [(&str, &[&str]); 9] = [
+    let nouns: [(&str, &[&str]); 10] = [
         ("dispatch", &DISPATCH_KEYS),
         ("pools.NAME", &POOL_KEYS),
         ("actions.http", &actions::ACTION_KEYS),
@@ -37,6 +37,7 @@ fn known() -> Vec<String> {
         ("secrets", &secrets::KEYS),
         ("worker", &worker::KEYS),
         ("stuck", &stuck::KEYS),
+        ("traces", &traces::KEYS),
     ];
     let heads = ["pools", "actions", "signing", "triggers", "notify", "router"];
     let nested = |key: &&str| nouns.iter().any(|(noun, _)| noun == key) || heads.contains(key);

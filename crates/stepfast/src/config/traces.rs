@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use toml::{Table, Value};
 
-const KEYS: [&str; 3] = ["endpoint", "service", "headers"];
+pub const KEYS: [&str; 3] = ["endpoint", "service", "headers"];
 const SERVICE: &str = "stepfast";
 const PATH: &str = "/v1/traces";
 
