@@ -75,8 +75,8 @@ fn options<'a>(page: &mut String, of: impl Iterator<Item = &'a Arg>) {
     line(page, "| option | meaning | default | environment |\n|---|---|---|---|");
     for arg in of {
         let env = arg.get_env().map(|name| format!("`{}`", name.to_string_lossy())).unwrap_or_default();
-        let meaning = [meaning(arg), words(arg)].join(" ");
-        line(page, &format!("| `{}` | {} | {} | {env} |", name(arg), meaning.trim(), default(arg)));
+        let meaning = meaning(arg) + &words(arg);
+        line(page, &format!("| `{}` | {meaning} | {} | {env} |", name(arg), default(arg)));
     }
 }
 
@@ -93,7 +93,7 @@ fn words(arg: &Arg) -> String {
     }
     let words: Vec<String> =
         arg.get_possible_values().iter().map(|word| format!("`{}`", word.get_name())).collect();
-    if words.is_empty() { String::new() } else { format!("One of {}.", words.join(", ")) }
+    if words.is_empty() { String::new() } else { format!(": one of {}", words.join(", ")) }
 }
 
 fn default(arg: &Arg) -> String {
