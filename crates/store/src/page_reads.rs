@@ -36,6 +36,30 @@ pub const HISTORY: [&str; 16] = [
     "minutes",
 ];
 
+/// What SQLite calls two of them within a view or a join.
+pub const ALIASES: [&str; 2] = ["s", "w"];
+
+/// Indexes that hold what is live alone, so that they may be read from end to end.
+const LIVE: [&str; 12] = [
+    "steps_in_flight",
+    "steps_held",
+    "steps_ready",
+    "steps_pooled",
+    "steps_wake",
+    "steps_line",
+    "steps_polling",
+    "workflows_open",
+    "workflows_unresolved",
+    "flows_half_done",
+    "flows_due",
+    "blocks_open",
+];
+
+/// Whether a line of a plan reads what is live alone.
+pub fn is_live(line: &str) -> bool {
+    LIVE.iter().any(|index| line.contains(index))
+}
+
 /// A connection that writes down what is asked.
 struct Tape {
     sql: Box<dyn Sql + Send>,

@@ -219,12 +219,14 @@ impl Browse {
         values: &[Param],
         limit: usize,
     ) -> Result<Vec<DefinitionLine>> {
+        // Counted over what is open, once: by its key, each definition would have all its history read.
         let text = format!(
-            "select d.key, d.version, d.hash, d.created_at, d.created_by,
-                    (select count(*) from workflows w
-                      where w.definition_key = d.key and w.definition_version = d.version
-                        and {OPEN_WORKFLOW})
-               from definitions d {condition}
+            "select d.key, d.version, d.hash, d.created_at, d.created_by, coalesce(l.n, 0)
+               from definitions d
+               left join (select definition_key as key, definition_version as version, count(*) as n
+                            from workflows where {OPEN_WORKFLOW} group by 1, 2) as l
+                 on l.key = d.key and l.version = d.version
+               {condition}
               order by d.key, d.major desc, d.minor desc, d.patch desc limit {}",
             limit.clamp(1, limits::PAGE_ROWS_MAX + 1)
         );

@@ -69,6 +69,7 @@ fn no_page_scans_history() {
     prefer_indexes(browse.sql());
     for (text, values) in seen {
         let plan = planned(browse.sql(), &text, &values);
+        let plan: Vec<String> = plan.into_iter().filter(|line| !page_reads::is_live(line)).collect();
         assert_eq!(scan(&plan, &page_reads::HISTORY), None, "{plan:#?}\n{text}");
     }
 }
