@@ -84,8 +84,7 @@ impl Node {
         batch.audit = turn.audit;
         batch.alerts = turn.alerts;
         batch.alert_events = turn.alert_events;
-        batch.stuck_asks = turn.stuck_asks;
-        batch.looks = turn.looks;
+        (batch.stuck_asks, batch.looks) = (turn.stuck_asks, turn.looks);
         batch.took_roots = turn.took_roots;
         batch.forget = turn.forget;
         batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
