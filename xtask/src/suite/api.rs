@@ -64,13 +64,15 @@ impl Served {
         let mut command = stepfast(binary, directory);
         command.args(["serve", "--bind", "127.0.0.1:0", "--workers", "0", "--config", "stepfast.toml"]);
         let mut child = command.stdout(Stdio::piped()).spawn().context("could not start `stepfast serve`")?;
-        let mut line = String::new();
         let stdout = child.stdout.take().context("its output is piped")?;
+        let mut served = Served { child, url: String::new() };
+        let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         match line.trim().strip_prefix("listening on ") {
-            Some(url) => Ok(Served { child, url: url.into() }),
+            Some(url) => served.url = url.into(),
             None => bail!("`stepfast serve` said `{}`", line.trim()),
         }
+        Ok(served)
     }
 
     fn is_well(mut self) -> Result<()> {
