@@ -124,7 +124,8 @@ async fn a_nul_is_refused_by_name_before_it_reaches_a_database() {
     assert_eq!(&*stage.step(held).step.arguments, "\"\\u0000\"", "written as JSON it is no such character");
     let (by, why) = ("me\0".to_string(), "\0".to_string());
     let verb = Some(Verb::Cancel);
-    let refused = stage.engine.operate(Operation { step: held, by, why, verb, dry_run: false, expected: None }).await;
+    let refused =
+        stage.engine.operate(Operation { step: held, by, why, verb, dry_run: false, expected: None }).await;
     assert_eq!(faults(refused.expect_err("NUL")), "by why");
     let breaker = Breaker { why: nul(), ..Breaker::default() };
     assert_eq!(faults(stage.engine.set_breaker(None, breaker, "me").await.expect_err("NUL")), "why");
