@@ -4,10 +4,11 @@
 //!        whole request is sound.
 
 mod line;
+mod trace;
 
 use model::{
     Backoff, Block, BlockId, Detail, DispatchGroup, Fault, Name, NewStep, Place, Priority, State, Step,
-    StepId, StepKind, Success, Timestamp, Trace, attempt_span, limits,
+    StepId, StepKind, Success, Timestamp, Trace, limits,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -257,26 +258,6 @@ impl Planner<'_, '_> {
             }
         }
         (self.faults.len() == faults).then_some(id)
-    }
-
-    /// The trace that is named, or that of the step above.
-    fn trace_for(&mut self, new: &NewStep, path: &str, above: &Above) -> Option<Arc<Trace>> {
-        let Some(text) = &new.trace else {
-            let parent = new.parent_step_id.and_then(|parent| self.ground.parents.get(&parent));
-            let below = |parent: &Step| {
-                let trace = parent.trace.as_ref()?;
-                Some(Arc::new(trace.at(attempt_span(parent.id, parent.attempt))))
-            };
-            return above.trace.clone().or_else(|| parent.and_then(below));
-        };
-        match text.parse::<Trace>() {
-            Ok(trace) => Some(Arc::new(trace)),
-            Err(problem) => {
-                let (problem, fix) = problem.told();
-                self.fault(format!("{path}.trace"), problem, fix);
-                None
-            }
-        }
     }
 
     fn check_depth(&mut self, depth: u32, path: &str) {

@@ -43,16 +43,10 @@ impl Node {
         let home = |group: &str| fifo::home(group, &self.config.groups);
         let holds = self.board.take_holds().into_iter();
         batch.holds = holds.map(|change| (home(change.group()), change)).collect();
-        let mut ended: Vec<Span> = match self.config.spans {
-            Some(_) => turn.abroad.iter().chain([&changes]).flat_map(|c| spans::attempts(c, now)).collect(),
-            None => Vec::new(),
-        };
+        let ended = self.ended_attempts(&turn, &changes, now);
         self.write_steps(&mut batch, changes.steps, now);
         self.write_workflows(&mut batch);
-        if let Some(tracer) = &self.config.spans {
-            ended.extend(spans::workflows(&batch.workflows));
-            turn.acts.trace(tracer, ended);
-        }
+        self.tell_tracer(&mut turn, ended, &batch);
         self.notices.write(&mut batch);
         self.sweep_lines(&mut batch, turn.forget);
         batch.blocks.reserve(changes.blocks.len());
@@ -90,6 +84,19 @@ impl Node {
         batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
         self.close_ticks(&mut batch, now);
         (batch, turn.acts, ids)
+    }
+
+    /// For the tracer, if there is one.
+    fn ended_attempts(&self, turn: &Turn, changes: &Changes, now: Timestamp) -> Vec<Span> {
+        let Some(_) = self.config.spans else { return Vec::new() };
+        turn.abroad.iter().chain([changes]).flat_map(|changes| spans::attempts(changes, now)).collect()
+    }
+
+    fn tell_tracer(&self, turn: &mut Turn, mut ended: Vec<Span>, batch: &Batch) {
+        if let Some(tracer) = &self.config.spans {
+            ended.extend(spans::workflows(&batch.workflows));
+            turn.acts.trace(tracer, ended);
+        }
     }
 
     fn count_changes(&mut self, turn: &mut Turn, changes: &Changes, now: Timestamp) {

@@ -30,7 +30,7 @@ pub struct RawTls {
 pub struct Network {
     tls: Option<(PathBuf, PathBuf)>,
     https: bool,
-    connections: Option<usize>,
+    connections: usize,
     key_rate: Option<Rate>,
 }
 
@@ -71,6 +71,7 @@ impl Network {
             faults.push(fault);
             None
         });
+        let connections = connections.unwrap_or(limits::CONNECTIONS_DEFAULT);
         Network { tls, https: https.unwrap_or(false), connections, key_rate }
     }
 
@@ -81,7 +82,7 @@ impl Network {
         Ok(server::Network {
             tls: self.tls.as_ref().map(read).transpose()?,
             https: self.https,
-            connections: self.connections.unwrap_or(usual.connections),
+            connections: self.connections,
             key_rate: self.key_rate,
             ..usual
         })
