@@ -250,14 +250,17 @@ impl Planner<'_, '_> {
         if self.faults.len() == faults {
             self.plan.steps.push((step, detail(new, note)));
         }
-        if let Some(child_block) = child_block {
-            let below =
-                Above { block: Some(child_block), depth: depth + 1, high: priority == Priority::High, trace };
-            for (i, child) in new.children.iter().enumerate() {
-                self.step(child, &format!("{path}.children[{i}]"), below.clone());
-            }
+        if child_block.is_some() {
+            let high = priority == Priority::High;
+            self.children(new, path, &Above { block: child_block, depth: depth + 1, high, trace });
         }
         (self.faults.len() == faults).then_some(id)
+    }
+
+    fn children(&mut self, new: &NewStep, path: &str, above: &Above) {
+        for (i, child) in new.children.iter().enumerate() {
+            self.step(child, &format!("{path}.children[{i}]"), above.clone());
+        }
     }
 
     fn check_depth(&mut self, depth: u32, path: &str) {

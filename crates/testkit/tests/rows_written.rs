@@ -134,5 +134,6 @@ async fn five_steps_cost_six_inserts_six_updates_and_two_events() {
     // What all of them share: the log of claims, the counts behind the page, the groups.
     let is_own = |name: &str| own.contains(&name) || name == "workflow_events";
     let shared: u64 = found.iter().filter(|((name, _), _)| !is_own(name)).map(|(_, n)| n).sum();
-    assert!(shared <= WORKFLOWS, "{shared} rows beside the workflows themselves: {found:?}");
+    // They come with turns and not with workflows; ten for each of fifty turns, and what is counted of workflows that are open.
+    assert!(shared <= WORKFLOWS + WORKFLOWS / 10, "{shared} rows beside the workflows themselves: {found:?}");
 }

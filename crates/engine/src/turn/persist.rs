@@ -30,16 +30,7 @@ impl Node {
         self.take_from_sessions(&mut turn, &changes);
         self.write_slots(&mut turn, &changes, &mut batch);
         self.write_posts(&mut turn, &changes, &mut batch);
-        for (step, change) in &changes.steps {
-            let in_line = step.line().is_some();
-            if step.state == State::Pending && step.is_due(now) && !in_line && !self.board.windows.holds(step)
-            {
-                match change.before {
-                    Some(_) => self.sources.bring_back(step, self.turn_number),
-                    None => self.sources.spill(step, self.turn_number),
-                }
-            }
-        }
+        self.find_again(&changes, now);
         let home = |group: &str| fifo::home(group, &self.config.groups);
         let holds = self.board.take_holds().into_iter();
         batch.holds = holds.map(|change| (home(change.group()), change)).collect();
@@ -84,6 +75,20 @@ impl Node {
         batch.renew = turn.renew.then(|| (now + limits::GROUP_LEASE, now + limits::SESSION_LEASE));
         self.close_ticks(&mut batch, now);
         (batch, turn.acts, ids)
+    }
+
+    /// Steps that could start are found again by whoever looks for some.
+    fn find_again(&mut self, changes: &Changes, now: Timestamp) {
+        for (step, change) in &changes.steps {
+            let in_line = step.line().is_some();
+            if step.state == State::Pending && step.is_due(now) && !in_line && !self.board.windows.holds(step)
+            {
+                match change.before {
+                    Some(_) => self.sources.bring_back(step, self.turn_number),
+                    None => self.sources.spill(step, self.turn_number),
+                }
+            }
+        }
     }
 
     /// For the tracer, if there is one.

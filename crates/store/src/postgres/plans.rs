@@ -25,6 +25,18 @@ fn scan<'a>(plan: &'a [String], tables: &[&str]) -> Option<&'a String> {
     })
 }
 
+/// A plan without the nodes that read an index of the live ones: that may be read whole.
+fn without_live(plan: &[String]) -> Vec<String> {
+    let is_heap = |line: &String| line.contains("Bitmap Heap Scan");
+    let of_live = |n: usize| {
+        let mut under = plan[n + 1..].iter().take_while(|next| !is_heap(next));
+        let index = under.find(|next| next.contains("Bitmap Index"));
+        page_reads::is_live(&plan[n])
+            || is_heap(&plan[n]) && index.is_some_and(|index| page_reads::is_live(index))
+    };
+    (0..plan.len()).filter(|n| !of_live(*n)).map(|n| plan[n].clone()).collect()
+}
+
 fn opened(name: &str) -> (Scratch, PostgresStore) {
     let server = std::env::var("STEPFAST_TEST_POSTGRES")
         .expect("set STEPFAST_TEST_POSTGRES to the address of a server; `cargo xtask test` starts one");
@@ -60,7 +72,7 @@ fn no_statement_of_a_turn_scans_what_waits() {
     }
 }
 
-/// However much history there is, a page reads no more of it.
+/// However much history there is, a page reads no more of it: what an index of the live ones has may be read whole.
 #[test]
 fn no_page_scans_history() {
     let (scratch, _store) = opened("pages");
@@ -69,7 +81,7 @@ fn no_page_scans_history() {
     prefer_indexes(browse.sql());
     for (text, values) in seen {
         let plan = planned(browse.sql(), &text, &values);
-        let plan: Vec<String> = plan.into_iter().filter(|line| !page_reads::is_live(line)).collect();
+        let plan = without_live(&plan);
         assert_eq!(scan(&plan, &page_reads::HISTORY), None, "{plan:#?}\n{text}");
     }
 }
