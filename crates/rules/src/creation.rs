@@ -3,8 +3,8 @@
 //! Why    all faults at once, each with its field and its fix, and nothing half-created: the rows exist only when the
 //!        whole request is sound.
 
+mod below;
 mod line;
-mod trace;
 
 use model::{
     Backoff, Block, BlockId, Detail, DispatchGroup, Fault, Name, NewStep, Place, Priority, State, Step,
@@ -255,12 +255,6 @@ impl Planner<'_, '_> {
             self.children(new, path, &Above { block: child_block, depth: depth + 1, high, trace });
         }
         (self.faults.len() == faults).then_some(id)
-    }
-
-    fn children(&mut self, new: &NewStep, path: &str, above: &Above) {
-        for (i, child) in new.children.iter().enumerate() {
-            self.step(child, &format!("{path}.children[{i}]"), above.clone());
-        }
     }
 
     fn check_depth(&mut self, depth: u32, path: &str) {

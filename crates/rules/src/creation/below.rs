@@ -1,4 +1,4 @@
-//! Which trace a new step is in.
+//! What a step gives to its children, and which trace it is in.
 
 use super::{Above, Planner};
 use model::{NewStep, Step, Trace, attempt_span};
@@ -22,6 +22,12 @@ impl Planner<'_, '_> {
                 self.fault(format!("{path}.trace"), problem, fix);
                 None
             }
+        }
+    }
+
+    pub(super) fn children(&mut self, new: &NewStep, path: &str, above: &Above) {
+        for (i, child) in new.children.iter().enumerate() {
+            self.step(child, &format!("{path}.children[{i}]"), above.clone());
         }
     }
 }
