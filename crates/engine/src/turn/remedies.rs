@@ -100,7 +100,8 @@ impl Node {
         Ok(outcome(answer))
     }
 
-    /// What is not ours is set right by an action of its owner, which is told what and why.
+    /// What is not ours is set right by an action of its owner: the rule's, which is told what and why, or the flow's own, which is given what
+    /// was declared for it, as when a person asks for it.
     fn remedy_by_action(
         &mut self,
         turn: &mut Turn,
@@ -109,23 +110,13 @@ impl Node {
         now: Timestamp,
     ) -> Result<Applied> {
         let finding = &seen.finding;
-        let named = finding.data.get(format!("{remedy}_action")).and_then(Value::as_str);
-        let named =
-            named.map(|action| StuckCall { action: action.into(), queue: None, arguments: Value::Null });
-        let Some(call) = seen.rule.remedy_by.clone().or(named) else {
-            return Ok(Err(format!("no action is named that can {remedy} it")));
+        let (call, arguments) = match &seen.rule.remedy_by {
+            Some(call) => (call.clone(), told(call, seen, remedy)),
+            None => match declared(seen, remedy) {
+                Some(own) => (own.clone(), own.arguments),
+                None => return Ok(Err(format!("no action is named that can {remedy} it"))),
+            },
         };
-        let arguments = json!({
-            "remedy": remedy,
-            "entity_type": finding.entity,
-            "entity_id": finding.entity_id,
-            "user": finding.user,
-            "reason": finding.reason,
-            "message": finding.message,
-            "labels": finding.labels,
-            "data": finding.data,
-            "arguments": call.arguments,
-        });
         let step = NewStep {
             relatable_type: Some(finding.entity.clone()),
             relatable_id: Some(finding.entity_id.clone()),
@@ -167,12 +158,33 @@ impl Node {
     }
 }
 
+/// The action that a flow declared for this when it was started. Things of others' tables declare none: what they report is data.
+fn declared(seen: &Seen, remedy: Remedy) -> Option<StuckCall> {
+    (seen.rule.entity == Some(Watched::Flow)).then_some(())?;
+    let action = seen.finding.data.get(format!("{remedy}_action"))?;
+    serde_json::from_value(action.clone()).ok()
+}
+
+/// What the rule's action is told.
+fn told(call: &StuckCall, seen: &Seen, remedy: Remedy) -> Value {
+    let finding = &seen.finding;
+    json!({
+        "remedy": remedy,
+        "entity_type": finding.entity,
+        "entity_id": finding.entity_id,
+        "user": finding.user,
+        "reason": finding.reason,
+        "message": finding.message,
+        "labels": finding.labels,
+        "data": finding.data,
+        "arguments": call.arguments,
+    })
+}
+
 fn asking(rule: &StuckRule, call: &StuckCall, arguments: &Value) -> NewStep {
-    NewStep {
-        queue: call.queue.clone(),
-        label: Some(rule.operator()),
-        ..NewStep::of(&call.action).with(arguments).expect("JSON is plain data")
-    }
+    let step =
+        NewStep { queue: call.queue.clone(), label: Some(rule.operator()), ..NewStep::of(&call.action) };
+    if arguments.is_null() { step } else { step.with(arguments).expect("JSON is plain data") }
 }
 
 type Answer<T> = oneshot::Receiver<std::result::Result<T, EngineError>>;

@@ -4,9 +4,10 @@ use super::rounds::Leg;
 use super::{ROOM, Rounds, Scene, Wanted};
 use crate::sql::{Row, packed};
 use crate::statements::LIVE_FLOW;
-use crate::{Browse, Result, params};
+use crate::{Browse, Result, StoreError, params};
 use model::{FlowId, StuckClock, Timestamp, Watched, limits};
 use rules::stuck::Candidate;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 const COLUMNS: &str = "id, type, key, entity_type, entity_id, run, user_id, state, started_at, updated_at, progressed_at, timeout_at, \
@@ -75,13 +76,19 @@ fn candidate(row: &Row) -> Result<Candidate> {
         data: serde_json::json!({
             "entity_type": entity,
             "entity_id": entity_id,
-            "retry_action": row.get::<Option<String>>(12)?,
-            "cancel_action": row.get::<Option<String>>(13)?,
+            "retry_action": declared(row, 12, "retry_action")?,
+            "cancel_action": declared(row, 13, "cancel_action")?,
         }),
         flow_type: Some(kind),
         relatable_type: Some(entity),
         ..Candidate::new(Watched::Flow, id.to_string(), state, started_at)
     })
+}
+
+/// What was declared for it when it was started, as it is stored.
+fn declared(row: &Row, i: usize, column: &'static str) -> Result<Value> {
+    let Some(text) = row.get::<Option<String>>(i)? else { return Ok(Value::Null) };
+    serde_json::from_str(&text).map_err(|_| StoreError::Corrupt { table: "flows", column, value: text })
 }
 
 #[cfg(test)]
@@ -100,9 +107,9 @@ mod tests {
         migrate_file(&path, Timestamp(0), true).unwrap();
         let file = rusqlite::Connection::open(&path).unwrap();
         file.execute_batch("begin").unwrap();
-        let row = "insert into flows (id, type, key, entity_type, entity_id, run, user_id, state, error, is_open, retry_action,
+        let row = r#"insert into flows (id, type, key, entity_type, entity_id, run, user_id, state, error, is_open, retry_action,
                      started_at, started_by, updated_at, progressed_at, timeout_at, version)
-                   values ($1, 'payment', $2, 'payment', 'p', 1, 'u', $3, $4, 1, 'pay.again', 0, 'test', $5, $5, $6, 1)";
+                   values ($1, 'payment', $2, 'payment', 'p', 1, 'u', $3, $4, 1, '{"action":"pay.again"}', 0, 'test', $5, $5, $6, 1)"#;
         for (n, (state, updated, timeout)) in (1..).zip(flows) {
             let id = FlowId::of(n);
             let error = (state == "failed").then_some("no");
@@ -140,7 +147,10 @@ mod tests {
         assert_eq!(found(&browse, "flow-overdue", &mut rounds), ids(&[1, 4]), "those whose time is over");
         assert_eq!(found(&browse, "flow-failed", &mut rounds), ids(&[3]));
         let one = browse.one_flow(&FlowId::of(3).to_string()).unwrap().unwrap();
-        assert_eq!((one.user.as_deref(), one.data["retry_action"].as_str()), (Some("u"), Some("pay.again")));
+        assert_eq!(
+            (one.user.as_deref(), one.data["retry_action"]["action"].as_str()),
+            (Some("u"), Some("pay.again"))
+        );
     }
 
     #[test]

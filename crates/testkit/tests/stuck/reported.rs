@@ -1,7 +1,8 @@
 //! Things of the user's own tables, reported by an action of theirs and set right by another.
 
 use super::*;
-use model::{Remedy, Severity, State, StuckCall};
+use engine::StartFlow;
+use model::{FlowAction, FlowName, NewFlowStep, Remedy, Severity, State, StuckCall};
 use serde_json::{Value, json};
 use stepfast_testkit::Stage;
 
@@ -125,4 +126,42 @@ async fn while_the_worker_of_a_remedy_is_away_there_is_one_step_for_it() {
     stage.operate(first, Some(rules::operator::Verb::Cancel)).await.unwrap();
     stage.advance(16 * MINUTE).await;
     assert_eq!(ask_and_hear(&mut stage, Remedies::Apply).await.remedies, 1, "it has ended, and did not help");
+}
+
+/// A flow whose hour is over, which declared what tries it again, and the rule that asks for it.
+async fn overdue(stage: &mut Stage, retry: FlowAction) -> model::FlowId {
+    only(stage, &[]).await;
+    put(stage, StuckRule { remedy: Remedy::Retry, auto: Some(true), ..rule("flow-overdue", "pay-again") })
+        .await;
+    let name = FlowName {
+        kind: "payment".into(),
+        key: String::new(),
+        entity_type: "payment".into(),
+        entity_id: "4711".into(),
+    };
+    let start = StartFlow {
+        steps: vec![NewFlowStep { name: "credited".into(), optional: false }],
+        timeout: HOUR,
+        retry: Some(retry),
+        ..StartFlow::new(name, "bank")
+    };
+    let flow = stage.engine.flows().start(start).await.expect("it starts").flow.id;
+    stage.advance(61 * MINUTE).await;
+    flow
+}
+
+#[tokio::test]
+async fn a_stuck_flow_is_tried_again_by_the_action_it_declared_and_not_by_its_json() {
+    let mut stage = Stage::new().await;
+    let arguments = serde_json::value::to_raw_value(&json!({"payment": 4711})).unwrap();
+    let retry = FlowAction { action: "echo".into(), queue: None, arguments: Some(arguments) };
+    let flow = overdue(&mut stage, retry).await;
+    assert_eq!(look(&stage, Remedies::Apply).await.remedies, 1);
+    stage.settle().await;
+    let of_flow =
+        store::Filter { relatable_type: Some("flow".into()), limit: 10, ..store::Filter::default() };
+    let steps = stage.browse().steps(&of_flow).unwrap();
+    assert_eq!((steps.len(), steps[0].step.state), (1, State::Completed), "a worker knows the action");
+    assert_eq!((&*steps[0].step.action, &*steps[0].step.arguments), ("echo", r#"{"payment":4711}"#));
+    assert_eq!(steps[0].detail.relatable_id.as_deref(), Some(&*flow.to_string()));
 }
