@@ -58,3 +58,11 @@ fn all_that_failed_is_decided_about_beside_live_work() {
     let figures = measured(&["resolve", "--n", "40"]);
     assert!(figure(&figures, "resolved_per_s") > 0.0 && figure(&figures, "alone_per_s") > 0.0, "{figures}");
 }
+
+#[test]
+fn open_pages_are_kept_live_beside_work() {
+    let figures = measured(&["pages", "--n", "5"]);
+    assert!(figure(&figures, "steps_per_s") > 100.0, "{figures}");
+    let (without, with) = (figure(&figures, "core_without"), figure(&figures, "core_with"));
+    assert!(without > 0.0 && with > 0.0, "{figures}");
+}

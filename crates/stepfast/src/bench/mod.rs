@@ -13,6 +13,7 @@ mod growth;
 mod http;
 mod latency;
 mod limit;
+mod pages;
 mod publish;
 mod remote;
 mod resolve;
@@ -47,6 +48,8 @@ pub enum Workload {
     Remote,
     /// Creates over loopback HTTP from 8 clients, one and 100 a call, beside bulk creates in process.
     Http,
+    /// Processor time of a busy server for n open overview pages.
+    Pages,
     /// Steps over a queue: published, received, begun, run and recorded.
     Publish,
     /// A parent with n children, and 1,000 trees 50 deep.
@@ -102,6 +105,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::Latency => latency::run(&rig, args.n.unwrap_or(2_000)).await,
         Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Http => http::run(&rig, args.n.unwrap_or(20_000)).await,
+        Workload::Pages => pages::run(&rig, args.n.unwrap_or(200)).await,
         Workload::Publish => publish::run(&rig, args.n, &args.transport).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Workflow => workflow::run(&rig, args.n.unwrap_or(20_000)).await,
