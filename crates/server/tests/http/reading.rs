@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use stepfast_server as server;
 
 /// What an engine writes by the clock alone.
-const BY_THE_CLOCK: [&str; 4] = ["dispatch_groups", "minutes", "nodes", "ticks"];
+const BY_THE_CLOCK: [&str; 5] = ["commit_stamps", "dispatch_groups", "minutes", "nodes", "ticks"];
 
 pub type Rows = BTreeMap<String, Vec<String>>;
 
