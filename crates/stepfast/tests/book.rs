@@ -179,11 +179,7 @@ fn files(binary: &str, modules: &[&str]) -> Vec<PathBuf> {
     }
     let within = |modules: &[&str]| {
         let path = folder.join("src").join(modules.join("/"));
-        [
-            path.with_extension("rs"),
-            path.join("mod.rs"),
-            PathBuf::from(format!("{}_tests.rs", path.display())),
-        ]
+        [path.with_extension("rs"), path.join("mod.rs")]
     };
     let inner = modules.strip_suffix(&["tests"]).unwrap_or(modules);
     within(modules).into_iter().chain(within(inner)).collect()
