@@ -76,6 +76,9 @@ pub enum ApiError {
     NotReady(String),
     #[error("this request could not be carried out; the log says why")]
     Fell,
+    /// What it is stands in the log, and is told to whoever may operate.
+    #[error("this cannot be answered now; the log of the server says why")]
+    Unsaid(&'static Code),
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]
@@ -139,6 +142,11 @@ impl ApiError {
         ApiError::Invalid(vec![Fault { field: field.into(), problem: problem.into(), fix: fix.into() }])
     }
 
+    /// What a stranger is told of whatever is wrong inside.
+    pub fn nobodys_business() -> ApiError {
+        ApiError::Unsaid(codes::UNAVAILABLE)
+    }
+
     fn class(&self) -> Class {
         match self {
             ApiError::Malformed(_) => codes::MALFORMED,
@@ -163,6 +171,7 @@ impl ApiError {
             ApiError::Flow(problem) => flow_class(problem),
             ApiError::Store(problem) => store_class(problem),
             ApiError::Fell => codes::INTERNAL,
+            ApiError::Unsaid(code) => code,
             ApiError::NotReady(_) => codes::NOT_READY,
         }
     }
@@ -206,18 +215,19 @@ impl ApiError {
 }
 
 /// Goes with an answer that says what is wrong inside.
-#[derive(Clone)]
-pub struct Inside;
+#[derive(Clone, Copy)]
+pub struct Inside(pub &'static Code);
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let Code { status, word: code, .. } = *self.class();
-        if status.is_server_error() {
+        let class = self.class();
+        let Code { status, word: code, .. } = *class;
+        if status.is_server_error() && !matches!(self, ApiError::Unsaid(_)) {
             tracing::warn!(target: "server", code, problem = %self, "a request was not answered: {self}");
         }
         let mut response = (status, Json(self.problem())).into_response();
         if status.is_server_error() && !matches!(self, ApiError::NotReady(_)) {
-            response.extensions_mut().insert(Inside);
+            response.extensions_mut().insert(Inside(class));
         }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -7,6 +7,7 @@
 use crate::access::{Access, Caller, Page, Shown, Takes, Way};
 use crate::app::App;
 use crate::body;
+use crate::codes::Code;
 use crate::error::{ApiError, Inside};
 use crate::web;
 use axum::extract::{ConnectInfo, Request, State};
@@ -46,19 +47,20 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match check(&app, &parts).await {
+    match standing(check(&app, &parts)).await.flatten() {
         Ok(caller) => {
-            let is_known = !matches!(caller, Caller::Nobody);
-            parts.extensions.insert(caller);
+            parts.extensions.insert(caller.clone());
             let is_page = wants_page(&parts) && is_for_people(parts.uri.path());
             let mut answer = match body::whole(&app, &parts, body).await {
-                Ok(body) => answered(next.run(Request::from_parts(parts, body))).await,
+                Ok(body) => {
+                    let answer = standing(next.run(Request::from_parts(parts, body))).await;
+                    answer.unwrap_or_else(ApiError::into_response)
+                }
                 Err(refused) => refused.into_response(),
             };
-            if !is_known && answer.extensions().get::<Inside>().is_some() {
-                // What is wrong inside is nobody's business.
-                answer =
-                    ApiError::NotReady("it cannot be answered now; try again later".into()).into_response();
+            let inside = answer.extensions().get::<Inside>().copied();
+            if let Some(Inside(code)) = inside.filter(|_| !caller.learns_the_inside()) {
+                answer = hidden(&caller, code).into_response();
             }
             if is_page { web::problem_instead(&app, answer).await } else { answer }
         }
@@ -72,18 +74,28 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             {
                 return web::problem_instead(&app, refused.into_response()).await;
             }
-            refused.into_response()
+            let answer = refused.into_response();
+            // Keys that cannot be read make everybody a stranger.
+            let is_inside = answer.extensions().get::<Inside>().is_some() && !is_here(&parts);
+            if is_inside { ApiError::nobodys_business().into_response() } else { answer }
         }
     }
 }
 
 /// One request that falls over is answered too, and takes nobody with it.
-async fn answered(response: impl Future<Output = Response>) -> Response {
-    let caught = AssertUnwindSafe(response).catch_unwind().await;
-    caught.unwrap_or_else(|_| {
+async fn standing<T>(work: impl Future<Output = T>) -> Result<T, ApiError> {
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|_| {
         tracing::error!(target: "server", "a request fell over");
-        ApiError::Fell.into_response()
+        ApiError::Fell
     })
+}
+
+/// What is wrong inside is the business of whoever keeps it running: others learn that it is, strangers not even where.
+fn hidden(caller: &Caller, code: &'static Code) -> ApiError {
+    match caller {
+        Caller::Nobody => ApiError::nobodys_business(),
+        _ => ApiError::Unsaid(code),
+    }
 }
 
 /// This machine waits for nothing: it could as well open the database.
@@ -96,7 +108,10 @@ pub async fn harden(State(app): State<Arc<App>>, request: Request, next: Next) -
     // It would hold for every port of a name, and a loopback name is everybody's.
     let is_ours = !is_loopback(text(request.headers(), header::HOST).unwrap_or_default());
     let by_tls = is_ours && Way::of(&app.site.network, request.extensions()).is_encrypted();
-    let mut response = next.run(request).await;
+    let mut response = standing(next.run(request)).await.unwrap_or_else(|_| {
+        // Outside of the guard nobody is known.
+        ApiError::nobodys_business().into_response()
+    });
     let headers = response.headers_mut();
     if by_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
@@ -112,9 +127,14 @@ async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
     let route = app.table.find(request);
     let access = route.map(|route| route.access);
     let caller = who(app, request, access).await?;
-    if let Some(route) = route.filter(|_| !matches!(request.method, Method::GET | Method::HEAD)) {
-        same_origin(request, &caller, Way::of(&app.site.network, &request.extensions))?;
-        fitting_body(request, route.body)?;
+    let way = Way::of(&app.site.network, &request.extensions);
+    match route {
+        Some(_) if is_read(request) => own_page(request, &caller, way)?,
+        Some(route) => {
+            same_origin(request, &caller, way)?;
+            fitting_body(request, route.body)?;
+        }
+        None => {}
     }
     storable(request)?;
     if let Some(Access::Needs(right)) = access {
@@ -198,6 +218,16 @@ pub fn own_name(request: &Parts) -> Result<(), ApiError> {
     Ok(())
 }
 
+fn is_read(request: &Parts) -> bool {
+    matches!(request.method, Method::GET | Method::HEAD)
+}
+
+/// A page of another origin could not read the answer, but would have it made, and keep a stream open for nobody.
+fn own_page(request: &Parts, caller: &Caller, way: Way) -> Result<(), ApiError> {
+    let says_where = request.headers.contains_key(header::ORIGIN);
+    if says_where && !matches!(caller, Caller::Nobody) { same_origin(request, caller, way) } else { Ok(()) }
+}
+
 /// What a browser sends along by itself is not enough to change anything: the page must be ours.
 pub fn same_origin(request: &Parts, caller: &Caller, way: Way) -> Result<(), ApiError> {
     let by_proxy = if is_here(request) { Page::Either } else { Page::Elsewhere };
@@ -217,7 +247,7 @@ pub fn same_origin(request: &Parts, caller: &Caller, way: Way) -> Result<(), Api
     if is_ours {
         return Ok(());
     }
-    Err(ApiError::Forbidden("a page of another origin may not change anything here".into()))
+    Err(ApiError::Forbidden("a page of another origin may not ask for anything here".into()))
 }
 
 pub fn fitting_body(request: &Parts, takes: Takes) -> Result<(), ApiError> {

@@ -81,7 +81,8 @@ fn log_to_stderr() {
     use std::io::IsTerminal;
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
     let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt().with_writer(|| log::Lines).with_env_filter(filter).with_ansi(ansi).init();
+    let lines = if ansi { log::Lines::Coloured } else { log::Lines::Plain };
+    tracing_subscriber::fmt().with_writer(move || lines).with_env_filter(filter).with_ansi(ansi).init();
 }
 
 fn code_of(problem: &anyhow::Error) -> u8 {

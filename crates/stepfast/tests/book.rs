@@ -152,3 +152,95 @@ fn anchors_and_links_are_read_as_sites_read_them() {
     assert_eq!(anchors("# A\n```\n# no\n```\n## B c\n## A\n"), ["a", "b-c", "a-1"]);
     assert_eq!(links("[a](b.md) `[x](y)` ![p](q.svg)\n```\n[no](no)\n```\n"), ["b.md", "q.svg"]);
 }
+
+/// The folder of a package of ours, by its name.
+fn package(name: &str) -> PathBuf {
+    match name {
+        "xtask" | "stepfast" => root().join(if name == "xtask" { "xtask" } else { "crates/stepfast" }),
+        _ => root().join("crates").join(name.trim_start_matches("stepfast-")),
+    }
+}
+
+/// The files in which a test may stand, of which the binary and the path are as `cargo nextest list` prints them.
+fn files(binary: &str, modules: &[&str]) -> Vec<PathBuf> {
+    let (package_name, target) = binary.split_once("::").unwrap_or((binary, "bin/"));
+    let folder = package(package_name);
+    if !target.starts_with("bin/") {
+        let tests = folder.join("tests");
+        let below = tests.join(target).join(modules.join("/"));
+        return match modules.is_empty() {
+            true => vec![tests.join(format!("{target}.rs")), tests.join(target).join("main.rs")],
+            false => vec![
+                below.with_extension("rs"),
+                below.join("mod.rs"),
+                tests.join(modules.join("/")).join("mod.rs"),
+            ],
+        };
+    }
+    let within = |modules: &[&str]| {
+        let path = folder.join("src").join(modules.join("/"));
+        [path.with_extension("rs"), path.join("mod.rs")]
+    };
+    let inner = modules.strip_suffix(&["tests"]).unwrap_or(modules);
+    within(modules).into_iter().chain(within(inner)).collect()
+}
+
+/// Whether a file has this test, and not only its name.
+fn tests(file: &Path, name: &str) -> bool {
+    let Ok(text) = std::fs::read_to_string(file) else { return false };
+    let lines: Vec<&str> = text.lines().collect();
+    let named =
+        |line: &str| line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("));
+    let at = lines.iter().position(|line| named(line));
+    at.is_some_and(|at| {
+        let above = lines[..at].iter().rev().take_while(|line| line.trim_start().starts_with(['#', '/']));
+        above
+            .into_iter()
+            .any(|line| line.trim_start().starts_with("#[test]") || line.contains("#[tokio::test"))
+    })
+}
+
+#[test]
+fn every_proof_of_the_security_checklist_is_a_test() {
+    let page = read(&root().join("docs/operations/security-checklist.md"));
+    let (mut ids, mut proofs, mut faults) = (Vec::new(), 0, Vec::new());
+    for row in page.lines().filter(|line| line.starts_with("| S")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [id, holds, _, proof] = cells[..] else { panic!("{row} has {} cells", cells.len()) };
+        assert!(!holds.is_empty() && proof.starts_with('`'), "{id} says nothing or proves nothing");
+        ids.push(id.to_string());
+        for one in proof.split('`').skip(1).step_by(2) {
+            let (binary, path) = one.split_once(' ').unwrap_or_else(|| panic!("{id}: {one} names no binary"));
+            let mut modules: Vec<&str> = path.split("::").collect();
+            let name = modules.pop().unwrap();
+            if !files(binary, &modules).iter().any(|file| tests(file, name)) {
+                faults.push(format!("{id}: there is no test `{one}`"));
+            }
+            proofs += 1;
+        }
+    }
+    let wanted = (1..=50).flat_map(|n| {
+        let more: &[&str] = match n {
+            26 | 32 => &["", "a", "b"],
+            _ => &[""],
+        };
+        more.iter().map(move |letter| format!("S{n}{letter}"))
+    });
+    assert_eq!(ids, wanted.collect::<Vec<_>>());
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    println!("{} points, {proofs} proofs", ids.len());
+    assert!(!tests(&root().join("crates/stepfast/tests/book.rs"), "package"), "what is no test is none");
+}
+
+#[test]
+fn every_crate_of_ours_forbids_unsafe() {
+    let whole: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
+    assert_eq!(whole["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
+    let crates = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    for folder in crates.chain([root().join("xtask")]) {
+        let manifest: toml::Table = read(&folder.join("Cargo.toml")).parse().unwrap();
+        let follows =
+            manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
+        assert_eq!(follows, Some(true), "{} has rules of its own", folder.display());
+    }
+}

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Server, text, until};
 use std::process::Command;
+use stepfast::postgres::tokio_postgres::error::SqlState;
 use stepfast::postgres::tokio_postgres::{self, NoTls};
 use stepfast::{EnqueueError, NewStep, enqueue_in};
 use store::postgres::Scratch;
@@ -127,4 +128,106 @@ async fn an_order_and_its_step_are_there_together_or_not_at_all() {
     ok(&scratch, &["check"]);
     server.stop();
     ok(&scratch, &["check"]);
+}
+
+/// What the document has the owner of the schema say, for a role of another name.
+fn rights(role: &str) -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations/postgres.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let block = text.split("```sql\n").find(|block| block.starts_with("create role stepfast_node")).unwrap();
+    block.split("```").next().unwrap().replace("stepfast_node", role)
+}
+
+async fn client(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// The same database for somebody else.
+fn as_role(url: &str, role: &str) -> String {
+    let (_, rest) = url.split_once('@').unwrap();
+    format!("postgres://{role}@{rest}")
+}
+
+const SHORT: &str = "workflow: short\nversion: 1.0.0\nsteps:\n  - { key: a, action: echo }\n  - { key: b, each: '[1, 2]', action: noop }\n";
+
+/// Whoever serves may change rows and no table; whoever owns the schema migrates.
+#[tokio::test(flavor = "multi_thread")]
+async fn s43_a_role_that_may_change_no_table_serves_and_works() {
+    let owned = scratch("owned");
+    let role = format!("low_{}", std::process::id());
+    ok(&owned, &["migrate"]);
+    let owner = client(&owned.url).await;
+    owner.batch_execute(&rights(&role)).await.unwrap();
+    let low = as_role(&owned.url, &role);
+    let run = |args: &[&str]| command(&owned, args).env("STEPFAST_DB", &low).output().unwrap();
+    let done = |args: &[&str]| {
+        let output = run(args);
+        assert!(output.status.success(), "{args:?}: {}{}", text(&output.stdout), text(&output.stderr));
+        text(&output.stdout)
+    };
+    done(&["migrate", "--check"]);
+    let mut serving = command(&owned, &["serve", "--port", "0"]);
+    serving.env("STEPFAST_DB", &low);
+    let server = Server::spawn(serving);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("short.yaml");
+    std::fs::write(&file, SHORT).unwrap();
+    done(&["apply", file.to_str().unwrap()]);
+    done(&["start", "short"]);
+    done(&["pools", "set", "p", "--concurrency", "2"]);
+    done(&[
+        "steps",
+        "create",
+        "--action",
+        "noop",
+        "--pool",
+        "p",
+        "--message-group",
+        "g",
+        "--mode",
+        "block_on_error",
+    ]);
+    done(&["keys", "create", "--name", "n", "--role", "viewer"]);
+    done(&["message-groups", "pause", "g", "--why", "x"]);
+    let states = || {
+        let listed = done(&["list", "--json"]);
+        listed
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["state"].clone())
+            .collect::<Vec<_>>()
+    };
+    until("the workflow ends", || states() == ["succeeded"]);
+    done(&["stuck", "detect"]);
+    done(&["check"]);
+    server.stop();
+    for args in
+        [&["archive", "--days", "0"][..], &["purge", "--days", "0", "--ticks"], &["check"], &["nodes"]]
+    {
+        done(args);
+    }
+    let low_client = client(&low).await;
+    for forbidden in [
+        "create table stepfast.x ()",
+        "create function stepfast.x() returns int language sql as 'select 1'",
+        "alter table stepfast.steps add column x int",
+        "drop table stepfast.audit",
+        "truncate stepfast.audit",
+        "create schema x",
+    ] {
+        let told = low_client.batch_execute(forbidden).await.unwrap_err();
+        assert_eq!(told.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{forbidden}: {told}");
+    }
+    let last = "delete from stepfast.migrations where number = (select max(number) from stepfast.migrations)";
+    owner.batch_execute(last).await.unwrap();
+    let refused = run(&["serve", "--port", "0"]);
+    assert!(
+        !refused.status.success() && text(&refused.stderr).contains("permission denied"),
+        "{}",
+        text(&refused.stderr)
+    );
+    drop((low_client, owned));
+    let server = std::env::var("STEPFAST_TEST_POSTGRES").unwrap();
+    client(&server).await.batch_execute(&format!("drop role {role}")).await.unwrap();
 }

@@ -57,6 +57,11 @@ impl Caller {
         )))
     }
 
+    /// Whoever may set it right is told what is wrong inside: paths, addresses, what the database said.
+    pub fn learns_the_inside(&self) -> bool {
+        self.must(Right::Operate).is_ok()
+    }
+
     /// Who acts, for the audit. With a key it is the key, whatever the body says.
     pub fn signed(&self, said: Option<String>) -> Result<String, ApiError> {
         if let Some(key) = self.key() {

@@ -182,7 +182,7 @@ fn every_route_asks_for_what_was_decided() {
 }
 
 /// A path that exists as far as the router is concerned.
-fn filled(path: &str) -> String {
+pub fn filled(path: &str) -> String {
     let id = "00000000-0000-0000-0000-000000000001";
     // A place that does not exist: whoever may listen is told so, and does not listen for ever.
     let path = path.replace("/v1/events", "/v1/events?after=nowhere");

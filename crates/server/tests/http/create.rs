@@ -1,4 +1,6 @@
 use crate::place::Place;
+use axum::body::Body;
+use axum::http::Request;
 
 #[tokio::test]
 async fn steps_are_created_and_named() {
@@ -81,4 +83,25 @@ async fn an_engine_that_stops_is_unavailable() {
     let answer = place.post("/v1/steps", r#"{"steps": [{"action": "noop"}]}"#).await;
     answer.refused(503, "unavailable");
     assert_eq!(answer.headers["retry-after"], "1");
+}
+
+/// Nothing is unpacked, so nothing grows: what is packed is no JSON.
+#[tokio::test]
+async fn s32a_a_packed_body_is_not_unpacked() {
+    let place = Place::open();
+    // What gzip makes of a list with one step.
+    let packed: [u8; 49] = [
+        0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xab, 0x56, 0x2a, 0x2e, 0x49, 0x2d, 0x28,
+        0x56, 0xb2, 0x52, 0x88, 0xae, 0x56, 0x4a, 0x4c, 0x2e, 0xc9, 0xcc, 0xcf, 0x03, 0xb2, 0x95, 0xf2, 0xf2,
+        0xf3, 0x0b, 0x94, 0x6a, 0x63, 0x6b, 0x01, 0x6d, 0xf6, 0xdc, 0x05, 0x1f, 0x00, 0x00, 0x00,
+    ];
+    for coding in ["gzip", "deflate", "br", "zstd"] {
+        let request = Request::post("/v1/steps")
+            .header("host", "localhost:7837")
+            .header("content-type", "application/json")
+            .header("content-encoding", coding);
+        place.send(request.body(Body::from(packed.to_vec())).unwrap()).await.refused(400, "malformed_json");
+    }
+    assert_eq!(place.get("/v1/steps").await.ok()["steps"], serde_json::json!([]));
+    place.close().await;
 }

@@ -162,6 +162,47 @@ fn described(method: &Method, path: &str) -> Option<(&'static str, &'static Valu
     Some((best.0.as_str(), best.1.get(&method)?))
 }
 
+/// The names that may stand behind the question mark of a route.
+pub fn parameters(method: &Method, path: &str) -> Vec<String> {
+    let operation = &DOCUMENT["paths"][path][method.as_str().to_lowercase()];
+    let all = operation["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let in_query = all.iter().filter(|one| one["in"] == "query");
+    in_query.map(|one| one["name"].as_str().unwrap().to_string()).collect()
+}
+
+/// There is no table to open in a program that takes a cell for a formula; and what is answered is held to its kind.
+#[test]
+fn s20_nothing_is_answered_that_a_spreadsheet_opens() {
+    let mut kinds = BTreeSet::new();
+    each(&DOCUMENT["paths"], &mut |name, value| {
+        if name == "responses" {
+            each(value, &mut |name, value| {
+                if name == "content" {
+                    kinds.extend(value.as_object().into_iter().flat_map(Map::keys).map(String::as_str));
+                }
+            });
+        }
+    });
+    let known = [
+        "application/json",
+        "application/openmetrics-text",
+        "application/problem+json",
+        "application/schema+json",
+        "application/yaml",
+        "image/svg+xml",
+        "text/css",
+        "text/event-stream",
+        "text/html",
+        "text/javascript",
+        "text/plain",
+    ];
+    let others: Vec<_> = kinds.iter().filter(|kind| !known.contains(kind)).collect();
+    assert!(
+        kinds.contains("application/json") && others.is_empty(),
+        "{others:?}: think of cells that begin with ="
+    );
+}
+
 /// Holds an answer to the document: its status, its kind and its body.
 pub fn hold(method: &Method, path: &str, answer: &Answer) {
     let Some((known, operation)) = described(method, path) else { return };

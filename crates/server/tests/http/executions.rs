@@ -1,4 +1,4 @@
-use crate::place::{Answer, Place};
+use crate::place::{Answer, Place, ask, peer};
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
@@ -174,5 +174,44 @@ async fn what_was_answered_under_a_key_is_shown_to_nobody_else() {
     let shown = place.get(&format!("/v1/executions/{namespace}/k")).await.ok();
     assert_eq!(shown["execution"]["state"], "done");
     assert!(shown["answer"].is_null(), "{shown}");
+    place.close().await;
+}
+
+/// Of many at once one is done; the others get its answer, or are told that it is under way. A key is its caller's alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn s26b_of_64_equal_calls_one_starts_a_workflow_and_another_caller_starts_another() {
+    let place = Place::open();
+    place.define("workflow: held\nversion: 1.0.0\nsteps:\n  - { key: a, action: ghost }\n").await.ok();
+    let (anna, _) = place.key("operator").await;
+    let (ben, _) = place.key("operator").await;
+    let call = |key: &str| {
+        let request = Request::post("/v1/workflows")
+            .header("host", "steps.example")
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {key}"))
+            .header("idempotency-key", "order-7")
+            .extension(peer("203.0.113.9:40000"));
+        let (router, body) = (place.router.clone(), Body::from(r#"{"workflow": "held"}"#));
+        async move { ask(&router, request.body(body).unwrap()).await }
+    };
+    let calls: Vec<_> = (0..64).map(|_| tokio::spawn(call(&anna))).collect();
+    let mut answers = Vec::new();
+    for one in calls {
+        let answer = one.await.unwrap();
+        match answer.status.as_u16() {
+            201 => answers.push(answer.bytes.clone()),
+            _ => {
+                answer.refused(409, "in_progress");
+                assert!(answer.headers.contains_key("retry-after"));
+            }
+        }
+    }
+    println!("{} of 64 were answered at once", answers.len());
+    assert!(!answers.is_empty() && answers.iter().all(|answer| *answer == answers[0]));
+    assert_eq!(call(&anna).await.bytes, answers[0], "and later too");
+    let other = call(&ben).await;
+    assert_eq!(other.status.as_u16(), 201, "{}", other.text());
+    assert_ne!(other.bytes, answers[0], "what another was answered is not told");
+    assert_eq!(place.get("/v1/workflows").await.ok()["workflows"].as_array().unwrap().len(), 2);
     place.close().await;
 }

@@ -338,3 +338,30 @@ async fn beyond_loopback_it_starts_only_with_a_live_admin_key() {
     }
     place.close().await;
 }
+
+/// Rights count when work is accepted. Whoever wants to stop what a lost key has begun finds it by the audit, and cancels it.
+#[tokio::test]
+async fn s12_what_a_key_has_begun_goes_on_when_the_key_is_revoked() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let yaml = "workflow: later\nversion: 1.0.0\nsteps:\n  - { key: a, action: echo, pause_after: { trigger: go } }\n  - { key: b, action: noop }\n";
+    place.define(yaml).await.ok();
+    let (key, id) = place.key("operator").await;
+    let begun = post(&place.router, "/v1/workflows", &key, r#"{"workflow": "later"}"#).await.ok();
+    let workflow = begun["id"].as_str().unwrap();
+    place.until_workflow(workflow, "paused").await;
+    place.post(&format!("/v1/keys/{id}/revoke"), "{}").await.ok();
+    for (path, body) in
+        [("/v1/workflows".to_string(), r#"{"workflow": "later"}"#), (format!("/trigger/{workflow}/go"), "{}")]
+    {
+        post(&place.router, &path, &key, body).await.refused(401, "unauthorized");
+    }
+    let audit = place.get("/v1/audit").await.ok();
+    let who = format!("the operator (key {id})");
+    let found = audit["audit"].as_array().unwrap().iter().find(|row| row["who"] == who.as_str());
+    let target = found.expect("what it began is on record")["target"].as_str().unwrap();
+    assert!(target.contains(workflow), "{target}");
+    place.post(&format!("/v1/workflows/{workflow}/triggers/go"), "{}").await.ok();
+    place.until_workflow(workflow, "succeeded").await;
+    place.close().await;
+}

@@ -68,6 +68,31 @@ async fn s4_a_network_of_version_6_is_one_address() {
     place.close().await;
 }
 
+/// Nobody is asked whom a proxy speaks for, so nobody can say so either.
+#[tokio::test]
+async fn s42_who_names_another_address_is_counted_by_their_own() {
+    let place = Place::open();
+    let (router, _) = at_a_clock(&place, Network::default());
+    let mut statuses = Vec::new();
+    for n in 0..40 {
+        let (name, value) = match n % 4 {
+            0 => ("x-forwarded-for", format!("198.51.100.{n}")),
+            1 => ("forwarded", format!("for=198.51.100.{n}")),
+            2 => ("x-real-ip", format!("198.51.100.{n}")),
+            _ => ("x-forwarded-for", "127.0.0.1".to_string()),
+        };
+        let request = Request::get("/v1/groups")
+            .header("host", "steps.example")
+            .header("authorization", format!("Bearer {WRONG}"))
+            .header(name, value)
+            .extension(peer("203.0.113.9:40000"));
+        statuses.push(ask(&router, request.body(Body::empty()).unwrap()).await.status.as_u16());
+    }
+    assert_eq!((&statuses[..20], &statuses[20..]), (&[401; 20][..], &[429; 20][..]));
+    assert_eq!(get(&router, "198.51.100.4:1", WRONG).await.status, 401, "who was named waits for nothing");
+    place.close().await;
+}
+
 #[tokio::test]
 async fn s4_every_way_in_counts() {
     let place = Place::open();

@@ -232,7 +232,7 @@ pub fn peer(address: &str) -> ConnectInfo<SocketAddr> {
     ConnectInfo(address.parse().unwrap())
 }
 
-/// Every answer is held to the document.
+/// Every answer is held to the document, and to what keeps a browser strict.
 pub async fn ask(router: &Router, request: Request<Body>) -> Answer {
     let (method, path) = (request.method().clone(), request.uri().path().to_string());
     let response = router.clone().oneshot(request).await.unwrap();
@@ -240,6 +240,7 @@ pub async fn ask(router: &Router, request: Request<Body>) -> Answer {
     let bytes = to_bytes(body, 64 << 20).await.unwrap();
     let answer = Answer { status: parts.status, headers: parts.headers, bytes };
     crate::document::hold(&method, &path, &answer);
+    crate::guard::hold(&method, &path, &answer);
     answer
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use worker::{Claim, Outcome};
 
-/// Every way in at once: a tag, an attribute, a script.
-pub const PLANTED: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>";
+/// Every way in at once: an address, a tag, an attribute, a script.
+pub const PLANTED: &str = "javascript:alert(0)//\"'><script>alert(1)</script><img src=x onerror=alert(2)>";
 
 const ORDER: &str = r#"
 workflow: order

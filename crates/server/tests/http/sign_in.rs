@@ -313,3 +313,25 @@ async fn s3_of_one_key_only_so_many_browsers_are_signed_in() {
     assert_eq!(looks(&place.router, &cookies[21]).await, 200, "the newest stays");
     place.close().await;
 }
+
+/// Where somebody lands is not for others to say.
+#[tokio::test]
+async fn s19_signing_in_leads_to_our_own_page_whatever_is_asked_for() {
+    let place = Place::open();
+    let (key, _) = place.key("viewer").await;
+    for next in ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)"] {
+        let request = from_elsewhere(Request::post(format!("/sign-in?next={next}&return_to={next}")))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("referer", "https://evil.example/")
+            .header("origin", "http://steps.example:7837");
+        let form = Body::from(format!("key={key}&next={next}&return_to={next}&redirect={next}"));
+        let answer = ask(&place.router, request.body(form).unwrap()).await;
+        assert_eq!(
+            (answer.status.as_u16(), &answer.headers["location"]),
+            (303, &"/step-dispatcher".parse().unwrap())
+        );
+        let page = from_elsewhere(Request::get(format!("/sign-in?next={next}"))).body(Body::empty()).unwrap();
+        assert!(!ask(&place.router, page).await.text().contains("evil"), "{next} is carried on");
+    }
+    place.close().await;
+}

@@ -3,7 +3,7 @@
 use crate::place::{Answer, Place, ask, peer};
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
 use base64::Engine as _;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -35,13 +35,18 @@ steps:
 async fn waiting(auth: &str) -> (Place, Router, String) {
     let mut place = Place::open();
     place.work(|_| {}).await;
-    let mut secrets = TriggerSecrets::default();
-    secrets.set("hmac", &[SECRET, "another secret that is on its way out"]).unwrap();
-    let router = server::router(Site { triggers: vec![Arc::new(secrets)], ..place.site() });
+    let router = fresh(&place);
     place.define(yaml(&auth.replace('_', "-"), auth)).await.ok();
     let id = place.start(&auth.replace('_', "-"), json!({})).await;
     place.until_workflow(&id, "paused").await;
     (place, router, id)
+}
+
+/// A server that has not heard anything wrong yet.
+fn fresh(place: &Place) -> Router {
+    let mut secrets = TriggerSecrets::default();
+    secrets.set("hmac", &[SECRET, "another secret that is on its way out"]).unwrap();
+    server::router(Site { triggers: vec![Arc::new(secrets)], ..place.site() })
 }
 
 /// From elsewhere.
@@ -119,23 +124,26 @@ fn in_short(sent: &Value) -> String {
 async fn until_it_is_known_who_asks_nothing_is_told() {
     let (place, router, id) = waiting("hmac").await;
     let yes = r#"{"ok": true}"#;
-    let nobody = HeaderMap::new();
+    let ended = place.start("hmac", json!({})).await;
+    place.post(&format!("/v1/workflows/{ended}/cancel"), "{}").await.ok();
     let paths = [
         format!("/trigger/{id}/boss"),
         format!("/trigger/{id}/nobody"),
+        format!("/trigger/{ended}/boss"),
         "/trigger/00000000-0000-0000-0000-000000000001/boss".to_string(),
         "/trigger/what/boss".to_string(),
     ];
-    let mut told = Vec::new();
-    for path in &paths {
-        told.push(send(&router, path, &nobody, yes).await.refused(401, "unauthorized")["detail"].clone());
-        send(&router, path, &signed("m", yes, "not the secret, but as long"), yes)
-            .await
-            .refused(401, "unauthorized");
-        send(&router, path, &bearer("sf_wrong"), yes).await.refused(401, "unauthorized");
-        send(&router, path, &bearer("pt_wrong"), yes).await.refused(401, "unauthorized");
+    let unsigned = HeaderMap::new();
+    let forged = signed("m", yes, "not the secret, but as long");
+    for shown in [unsigned, forged, bearer("sf_wrong"), bearer("pt_wrong")] {
+        let (mut told, router) = (Vec::new(), fresh(&place));
+        for path in &paths {
+            let answer = send(&router, path, &shown, yes).await;
+            answer.refused(401, "unauthorized");
+            told.push((answer.headers.clone(), answer.text().to_string()));
+        }
+        assert!(told.iter().all(|one| *one == told[0]), "all are answered alike: {told:?}");
     }
-    assert!(told.iter().all(|one| *one == told[0]), "all are answered alike: {told:?}");
     send(&router, &paths[0], &signed("m", "{}", SECRET), yes).await.refused(401, "unauthorized");
     let wrong =
         send(&router, &paths[1], &signed("m", yes, SECRET), yes).await.refused(409, "no_such_trigger");
@@ -146,6 +154,80 @@ async fn until_it_is_known_who_asks_nothing_is_told() {
     let here = here.extension(peer("127.0.0.1:40000")).body(Body::from(yes)).unwrap();
     ask(&router, here).await.refused(401, "unauthorized");
     assert_eq!(place.until_workflow(&id, "paused").await["message"], "it waits for the trigger `boss`");
+    place.close().await;
+}
+
+/// Whatever stands where a signature should be: it is none, and nothing falls over it.
+#[tokio::test]
+async fn s21_a_signature_that_cannot_be_read_is_none() {
+    let (place, _, id) = waiting("hmac").await;
+    let (path, yes) = (format!("/trigger/{id}/boss"), r#"{"ok": true}"#);
+    let good = signed("m1", yes, SECRET);
+    let signature = good["webhook-signature"].to_str().unwrap().to_string();
+    let short = &signature[..signature.len() - 5];
+    let many = "v1,AAAA ".repeat(1_000);
+    let bad: [(&str, &[u8]); 16] = [
+        ("webhook-signature", b""),
+        ("webhook-signature", b"v1"),
+        ("webhook-signature", b"v1,"),
+        ("webhook-signature", b"v1,=="),
+        ("webhook-signature", b"v1,\xff\xfe"),
+        ("webhook-signature", b"v1,not base64!"),
+        ("webhook-signature", short.as_bytes()),
+        ("webhook-signature", many.as_bytes()),
+        ("webhook-signature", &signature.as_bytes()[3..]),
+        ("webhook-id", b""),
+        ("webhook-id", b"m2"),
+        ("webhook-id", b"\xff"),
+        ("webhook-timestamp", b""),
+        ("webhook-timestamp", b"soon"),
+        ("webhook-timestamp", b"-1"),
+        ("webhook-timestamp", b"99999999999999999999999999"),
+    ];
+    for (name, value) in bad {
+        let router = fresh(&place);
+        let mut headers = good.clone();
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_bytes(value).unwrap());
+        send(&router, &path, &headers, yes).await.refused(401, "unauthorized");
+        headers.remove(name);
+        send(&router, &path, &headers, yes).await.refused(401, "unauthorized");
+    }
+    assert_eq!(send(&fresh(&place), &path, &good, yes).await.ok()["verdict"], "accepted");
+    place.close().await;
+}
+
+/// What was signed are the bytes, whatever they are read as: the same data in other signs is another message.
+#[tokio::test]
+async fn s23_the_very_bytes_are_verified_and_read_once() {
+    let (place, router, id) = waiting("hmac").await;
+    let path = format!("/trigger/{id}/boss");
+    let alike = [r#"{"ok":true}"#, r#"{ "ok" : true }"#, r#"{"\u006fk": true}"#, "{\"ok\": true}\n"];
+    for other in alike {
+        let message = signed("m1", r#"{"ok": true}"#, SECRET);
+        send(&router, &path, &message, other).await.refused(401, "unauthorized");
+    }
+    // What is written twice counts as it is read by whoever decides and by whoever gets it: once, the last.
+    let odd = " {\t\"\\u006fk\" :\n false, \"ok\": true } ";
+    let answer = send(&router, &path, &signed("m2", odd, SECRET), odd).await.ok();
+    assert_eq!(answer["verdict"], "accepted");
+    let done = place.until(&format!("/v1/workflows/{id}"), |shown| shown["state"] == "succeeded").await;
+    assert_eq!(done["output"].to_string(), r#"{"ok":true}"#);
+    let shown = place.get(&format!("/v1/workflows/{id}")).await;
+    assert!(!shown.text().contains("u006fk"), "it is not read a second time: {}", shown.text());
+    place.close().await;
+}
+
+#[tokio::test]
+async fn s42_a_forwarded_address_is_not_on_record() {
+    let (place, router, id) = waiting("hmac").await;
+    let body = r#"{"ok": true}"#;
+    let mut headers = signed("m1", body, SECRET);
+    headers.insert("x-forwarded-for", "198.51.100.7".parse().unwrap());
+    headers.insert("forwarded", "for=198.51.100.7".parse().unwrap());
+    send(&router, &format!("/trigger/{id}/boss"), &headers, body).await.ok();
+    let sent = place.get(&format!("/v1/workflows/{id}/triggers")).await;
+    assert_eq!(in_short(&sent.ok()["triggers"][0]), "m1 accepted signature of `hmac` 203.0.113.9");
+    assert!(!sent.text().contains("198.51.100.7"), "{}", sent.text());
     place.close().await;
 }
 
@@ -283,6 +365,9 @@ async fn a_signed_trigger_counts_where_it_came_first_and_nowhere_else() {
     assert_eq!(sent(&id, "boss").await.ok()["verdict"], "accepted");
     sent(&other, "boss").await.refused(401, "unauthorized");
     sent(&id, "chief").await.refused(401, "unauthorized");
+    // Nor at a node that has just started.
+    let anew = send(&fresh(&place), &format!("/trigger/{other}/boss"), &message, body).await;
+    anew.refused(401, "unauthorized");
     assert_eq!(sent(&id, "boss").await.ok()["verdict"], "duplicate", "the same again is the same");
     let waits = place.get(&format!("/v1/workflows/{other}")).await.ok();
     assert_eq!(waits["state"], "paused");
@@ -341,7 +426,7 @@ async fn a_request_that_falls_over_is_answered_and_says_nothing_of_the_inside() 
     let router = server::router(Site { triggers: vec![Arc::new(Falls)], ..place.site() });
     for _ in 0..2 {
         let fell = send(&router, &format!("/trigger/{id}/boss"), &HeaderMap::new(), "{}").await;
-        fell.refused(503, "not_ready");
+        fell.refused(503, "unavailable");
         assert!(!fell.text().contains("inside"), "{}", fell.text());
     }
     place.close().await;

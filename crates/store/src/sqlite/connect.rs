@@ -19,11 +19,15 @@ pub fn library_version() -> &'static str {
     rusqlite::version()
 }
 
-pub fn open(path: &Path, mode: OpenMode) -> Result<Connection> {
-    if rusqlite::version_number() < OLDEST_LIBRARY {
-        let problem = format!("SQLite {} is too old; 3.51.3 or newer is needed", rusqlite::version());
-        return Err(StoreError::Refused(problem));
+fn sound(number: i32, version: &str) -> Result<()> {
+    if number >= OLDEST_LIBRARY {
+        return Ok(());
     }
+    Err(StoreError::Refused(format!("SQLite {version} is too old; 3.51.3 or newer is needed")))
+}
+
+pub fn open(path: &Path, mode: OpenMode) -> Result<Connection> {
+    sound(rusqlite::version_number(), rusqlite::version())?;
     if mode == OpenMode::Writer {
         make_private(path)?;
     }
@@ -64,5 +68,21 @@ pub fn make_private(path: &Path) -> Result<()> {
             Err(StoreError::Down(format!("cannot open {}: {problem}", path.display())))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OpenMode, library_version, open, sound};
+    use std::path::Path;
+
+    #[test]
+    fn s48_a_library_that_is_known_to_corrupt_opens_nothing() {
+        let told = sound(3_051_002, "3.51.2").unwrap_err().to_string();
+        assert_eq!(told, "SQLite 3.51.2 is too old; 3.51.3 or newer is needed");
+        assert!(sound(3_050_004, "3.50.4").is_err() && sound(3_051_003, "3.51.3").is_ok());
+        let connection = open(Path::new(":memory:"), OpenMode::Writer).unwrap();
+        let spoken: String = connection.query_row("select sqlite_version()", [], |row| row.get(0)).unwrap();
+        assert_eq!(spoken, library_version(), "the one that was asked is the one that runs");
     }
 }

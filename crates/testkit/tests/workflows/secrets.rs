@@ -274,3 +274,74 @@ steps:
     nothing_is_told(&stage).await;
     assert_eq!(stage.flow(id), "succeeded: paid C");
 }
+
+/// The same id with other bytes: what is sealed does not open, and says so; nothing wrong is handed out.
+#[tokio::test]
+async fn s34_a_wrong_key_of_the_right_name_opens_nothing() {
+    let mut stage = Stage::new().await;
+    stage.define(PAY).await;
+    let id = stage.start("pay", input()).await;
+    stage.config.secrets = engine::Keyring::of(vec![engine::SealKey::new("k1", [9; 32])]);
+    stage.crash().await;
+    stage.settle().await;
+    assert_eq!(stage.flow(id), "failed: charge F");
+    let message = stage.step(stage.step_of(id, "charge")).detail.error_message.expect("why");
+    assert!(message.contains("`k1`") && !message.contains("CANARY"), "{message}");
+    nothing_is_told(&stage).await;
+}
+
+/// Old, both, both with the new one first, new: workflows that are under way all the while miss nothing.
+#[tokio::test]
+async fn s34_keys_are_changed_while_workflows_run() {
+    let key = |id: &str| engine::SealKey::new(id, [id.as_bytes()[1]; 32]);
+    let rings = [vec!["k1"], vec!["k1", "k2"], vec!["k2", "k1"]];
+    let mut stage = Stage::new().await;
+    let yaml = "
+workflow: long
+version: 1.0.0
+secrets: [input.card]
+steps:
+  - { key: a, wait: 1h }
+  - { key: b, action: hold, arguments: { card: \"${input.card}\" } }
+";
+    let mut begun = Vec::new();
+    for (round, ring) in rings.iter().enumerate() {
+        stage.config.secrets = engine::Keyring::of(ring.iter().map(|id| key(id)).collect());
+        stage.crash().await;
+        if round == 0 {
+            stage.define(yaml).await;
+        }
+        for n in 0..5 {
+            let card = format!("CANARY-4111-{round}-{n}");
+            let id = stage.start("long", json!({"card": card})).await;
+            let stored: Value = serde_json::from_str(&stage.workflow(id).input).expect("JSON");
+            let sealed = stored["card"].as_str().expect("a text").to_string();
+            assert!(
+                sealed.starts_with(&format!("{}{}:", model::SEALED, ring[0])),
+                "the first seals: {sealed}"
+            );
+            begun.push(card);
+        }
+    }
+    stage.advance(std::time::Duration::from_secs(3_600)).await;
+    let mut given = Vec::new();
+    for _ in 0..begun.len() {
+        stage.decide(Mode::FixedPoint).await;
+        for claim in stage.handed() {
+            given.push(arguments(&claim)["card"].as_str().expect("a card").to_string());
+            let told = report(&stage, &claim, Outcome::Complete { response: None });
+            // What it says on the way is another's card.
+            let told = Report { log: Vec::new(), ..told };
+            stage.engine.report(vec![told]).await.expect("it is stored");
+        }
+    }
+    given.sort();
+    assert_eq!(given, begun, "each was given its own");
+    nothing_is_told(&stage).await;
+    // What only the old key seals is done; the new one alone goes on.
+    stage.config.secrets = engine::Keyring::of(vec![key("k2")]);
+    stage.crash().await;
+    stage.start("long", json!({"card": CARD})).await;
+    stage.advance(std::time::Duration::from_secs(3_600)).await;
+    assert_eq!(arguments(&held(&mut stage).await)["card"], CARD);
+}

@@ -269,3 +269,60 @@ async fn only_whole_http_addresses_without_a_user_are_called() {
     let got = words(&super::run(claim(&json!({"url": long}).to_string()), http).await);
     assert!(got.contains("url: it has 9019 bytes; write at most 8192"), "{got}");
 }
+
+/// Parts of answers in any order: whatever a server makes of them, the step ends and keeps no more than it may.
+#[tokio::test]
+async fn s41_whatever_comes_back_the_step_ends_and_keeps_no_more_than_it_may() {
+    let deep = "[".repeat(100_000);
+    let long = "x".repeat(200_000);
+    let parts = [
+        "HTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 429 Later\r\n",
+        "HTTP/1.1 999 What\r\n",
+        "HTTP/9.9 200 OK\r\n",
+        "HTTP/1.1 200\r\n",
+        "Content-Type: application/json\r\n",
+        "Content-Length: 5\r\n",
+        "Content-Length: -1\r\n",
+        "Content-Length: 99999999999999999999999\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Content-Encoding: gzip\r\n",
+        "Retry-After: 99999999999999\r\n",
+        "Location: http://169.254.169.254/\r\n",
+        "X-\u{0}: \u{1b}[2J\r\n",
+        "\r\n",
+        "\r\n\r\n",
+        "{\"a\": 1, \"a\": 2}",
+        "ffffffffffffffff\r\n",
+        "5\r\nhello\r\n0\r\n\r\n",
+        "é\u{feff}\u{202e}",
+        deep.as_str(),
+        long.as_str(),
+    ];
+    // The same every time; each number chooses a few parts, which mostly begin as an answer does.
+    let mut seed: usize = 41;
+    let mut dice = |sides: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % sides
+    };
+    let mut kinds = std::collections::BTreeMap::new();
+    for _ in 0..300 {
+        let mut said = parts[dice(6)].to_string();
+        (0..dice(6)).for_each(|_| said.push_str(parts[dice(parts.len())]));
+        let outcome = answered(&said, json!({"timeout_ms": 5_000})).await;
+        let told = words(&outcome);
+        assert!(told.len() < (1 << 20) + 1_000, "{} bytes of {}", told.len(), said.len());
+        if let Outcome::Complete { response: Some(text) } = &outcome {
+            assert!(
+                serde_json::from_str::<Value>(text).is_ok(),
+                "what is kept can be read again: {text:.200}"
+            );
+        }
+        if let Outcome::Throttle { after } | Outcome::Retry { after: Some(after), .. } = &outcome {
+            assert!(after.as_secs() <= 86_400, "{told}");
+        }
+        *kinds.entry(told.split(' ').next().unwrap_or_default().to_string()).or_insert(0) += 1;
+    }
+    println!("{kinds:?}");
+    assert!(kinds.len() > 1 && kinds.contains_key("complete"), "{kinds:?}");
+}
