@@ -1,5 +1,6 @@
 //! What only a database that nodes share can show.
 
+mod audits;
 mod differential;
 mod doubt;
 mod enqueue;
