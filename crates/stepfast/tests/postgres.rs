@@ -128,3 +128,26 @@ async fn an_order_and_its_step_are_there_together_or_not_at_all() {
     server.stop();
     ok(&scratch, &["check"]);
 }
+
+#[test]
+fn servers_on_a_restored_copy_wait_until_somebody_confirms() {
+    let original = scratch("original");
+    ok(&original, &["steps", "create", "--action", "noop"]);
+    let copy = original.copy(&format!("cli_{}_restored", std::process::id())).unwrap();
+    let (first, second) = (serve(&copy), serve(&copy));
+    for _ in 0..3 {
+        // Each is stored by a turn that would have handed out what is ready.
+        ok(&copy, &["steps", "create", "--action", "noop"]);
+    }
+    assert_eq!(states(&copy), ["pending"; 4]);
+    let status = ok(&copy, &["breaker", "status"]);
+    assert!(status.contains("off") && status.contains("because this database is a copy of"), "{status}");
+    ok(&copy, &["breaker", "on", "--why", "looked at it"]);
+    until("all have ended", || states(&copy) == ["completed"; 4]);
+    ok(&copy, &["check"]);
+    first.stop();
+    second.stop();
+    let server = serve(&original);
+    until("the original was never held", || states(&original) == ["completed"]);
+    server.stop();
+}

@@ -1,7 +1,7 @@
 //! The audit is a chain: whatever is done to it behind the engine's back, `check` says where.
 #![allow(clippy::unwrap_used)]
 
-use model::{Breaker, Pool};
+use model::{Breaker, NewKey, Pool};
 use stepfast_testkit::{Stage, run};
 use store::{Database, Finding};
 
@@ -183,4 +183,22 @@ async fn what_was_not_done_is_not_told() {
     assert_eq!(gone, engine::Removal::Removed);
     let rows = stage.browse().audit_behind(None, 1).unwrap();
     assert_eq!((rows[0].0, rows[0].2.verb.as_str()), (6, "remove pool"));
+}
+
+/// Who came in by a browser and who left; the token itself is nowhere.
+#[tokio::test]
+async fn signing_in_and_out_is_told() {
+    let stage = Stage::new().await;
+    let new = NewKey { name: "ops".into(), role: "operator".into(), ..NewKey::default() };
+    let (key, _) = stage.engine.add_key(new, "ada".into()).await.unwrap();
+    let token = stage.engine.sign_in(key.id, stage.clock_now()).await.unwrap();
+    for _ in 0..2 {
+        stage.engine.sign_out(token.hash()).await.unwrap();
+    }
+    let rows = stage.browse().audit(10).unwrap();
+    let told: Vec<String> = rows.iter().map(|(_, e)| format!("{} {} {}", e.who, e.verb, e.target)).collect();
+    let (who, made) = (key.signature(), format!("ada create key key {} (ops)", key.id));
+    assert_eq!(told, [format!("{who} sign out browser"), format!("{who} sign in browser"), made]);
+    let held = stepfast_testkit::everything(&stage.database()).await;
+    assert!(!stepfast_testkit::holds(&held, token.reveal()));
 }
