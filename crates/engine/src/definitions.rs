@@ -53,12 +53,11 @@ fn apply(store: &mut dyn Store, definition: Stored, by: String) -> Result<Applie
     };
     let at = store.now();
     let put = Change::PutDefinition { definition: definition.clone(), at, by };
-    if store.change(vec![put])? == [0] {
+    if store.change(vec![put, Change::Audit { at, entry }])?.starts_with(&[0]) {
         // Somebody else stored it in between.
         let found = record::find(store.reader(), key, Some(version))?;
         return found.map_or(Ok(Applied::Unchanged), |found| same(&found, &definition));
     }
-    store.change(vec![Change::Audit { at, entry }])?;
     Ok(Applied::Created)
 }
 

@@ -71,10 +71,10 @@ fn remove(store: &mut dyn Store, name: Name, by: String) -> Result<Removal> {
     let target = format!("pool {name}");
     let before = Some(before.pool.to_string());
     let entry = AuditEntry { who: by, verb: "remove pool".into(), target, why: None, before, after: None };
-    if store.change(vec![Change::RemovePool { name }])? == [0] {
+    let at = store.now();
+    let found = store.change(vec![Change::RemovePool { name }, Change::Audit { at, entry }])?;
+    if found.starts_with(&[0]) {
         return Ok(Removal::InUse);
     }
-    let at = store.now();
-    store.change(vec![Change::Audit { at, entry }])?;
     Ok(Removal::Removed)
 }

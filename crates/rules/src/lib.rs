@@ -17,6 +17,7 @@ pub mod pick;
 pub mod pool;
 pub mod progress;
 pub mod recover;
+pub mod restored;
 pub mod settle;
 pub mod share;
 pub mod stuck;

@@ -64,3 +64,30 @@ fn moves_by_hand_are_fenced_audited_and_previewed() {
     assert_eq!(told, 2);
     home.ok(&["check"]);
 }
+
+#[test]
+fn a_server_on_a_restored_copy_waits_until_somebody_confirms() {
+    let mut home = Home::new();
+    home.ok(&["steps", "create", "--action", "noop"]);
+    let kept = tempfile::tempdir().unwrap();
+    let copy = kept.path().join("steps.db");
+    home.ok(&["backup", copy.to_str().unwrap()]);
+    assert!(!home.ok(&["breaker", "status"]).contains("off"), "only the copy is one");
+    home.dir = kept;
+    let told = home.run(&["check"]);
+    assert!(common::text(&told.stderr).contains("this database is a copy of"), "{told:?}");
+    let server = home.serve(&[]);
+    for _ in 0..3 {
+        // Each is stored by a turn that would have handed out what is ready.
+        home.ok(&["steps", "create", "--action", "noop"]);
+    }
+    assert_eq!(home.states(), ["pending"; 4]);
+    let status = home.ok(&["breaker", "status"]);
+    assert!(status.contains("off") && status.contains("because this database is a copy of"), "{status}");
+    home.ok(&["breaker", "on", "--why", "looked at it"]);
+    until("all have ended", || home.states() == ["completed"; 4]);
+    let told = home.run(&["check"]);
+    assert_eq!(common::text(&told.stderr), "", "it is no copy any more");
+    server.stop();
+    home.ok(&["check"]);
+}

@@ -230,4 +230,25 @@ async fn s43_a_role_that_may_change_no_table_serves_and_works() {
     drop((low_client, owned));
     let server = std::env::var("STEPFAST_TEST_POSTGRES").unwrap();
     client(&server).await.batch_execute(&format!("drop role {role}")).await.unwrap();
+#[test]
+fn servers_on_a_restored_copy_wait_until_somebody_confirms() {
+    let original = scratch("original");
+    ok(&original, &["steps", "create", "--action", "noop"]);
+    let copy = original.copy(&format!("cli_{}_restored", std::process::id())).unwrap();
+    let (first, second) = (serve(&copy), serve(&copy));
+    for _ in 0..3 {
+        // Each is stored by a turn that would have handed out what is ready.
+        ok(&copy, &["steps", "create", "--action", "noop"]);
+    }
+    assert_eq!(states(&copy), ["pending"; 4]);
+    let status = ok(&copy, &["breaker", "status"]);
+    assert!(status.contains("off") && status.contains("because this database is a copy of"), "{status}");
+    ok(&copy, &["breaker", "on", "--why", "looked at it"]);
+    until("all have ended", || states(&copy) == ["completed"; 4]);
+    ok(&copy, &["check"]);
+    first.stop();
+    second.stop();
+    let server = serve(&original);
+    until("the original was never held", || states(&original) == ["completed"]);
+    server.stop();
 }

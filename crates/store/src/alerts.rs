@@ -2,7 +2,7 @@
 
 use crate::sql::{Param, Row, Sql};
 use crate::statements::INSERT_ALERT_EVENT;
-use crate::{AuditEntry, Browse, Result, StoreError, params, rows, statements, writes};
+use crate::{AuditEntry, Browse, Result, StoreError, params, rows, writes};
 use model::{Alert, AlertEvent, Severity, StepId, Timestamp, limits};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -170,7 +170,7 @@ pub struct AlertChange {
     pub audit: AuditEntry,
 }
 
-/// Whether it still was as it was seen.
+/// Whether it still was as it was seen. Whoever calls puts it on record.
 pub fn change(sql: &dyn Sql, change: &AlertChange) -> Result<u64> {
     let text = "update alerts
                    set closed_at = $1, closed_by = $2, acknowledged_at = $3, acknowledged_by = $4, assigned_to = $5,
@@ -200,7 +200,6 @@ pub fn change(sql: &dyn Sql, change: &AlertChange) -> Result<u64> {
         for event in [&change.event].into_iter().chain(&change.also) {
             sql.execute(INSERT_ALERT_EVENT, &writes::alert_event(event))?;
         }
-        sql.execute(statements::INSERT_AUDIT, &writes::audit(&change.audit, change.event.at))?;
     }
     Ok(found)
 }

@@ -3,6 +3,7 @@
 //! Why    a promise that nobody can look up is a hope. Each pass reads its rows once and in order, so that memory does
 //!        not grow with them; what a pass finds is capped per invariant, for a thousand like findings tell no more.
 
+mod audit;
 mod blocks;
 mod breakers;
 mod claims;
@@ -50,8 +51,8 @@ const READ: Checkable =
     NotYet("what an expression read is told in decisions and not stored; tests look at it");
 const DRAIN: Checkable = NotYet("the answer of `drain` is told and not stored; its own tests look at it");
 
-/// Every invariant with its title. I1 to I40 are those of the reliability study; S1 to S7 are the store's own; F1 is that of flows.
-pub const INVARIANTS: [(&str, &str, Checkable); 48] = [
+/// Every invariant with its title. I1 to I40 are those of the reliability study; S1 to S8 are the store's own; F1 is that of flows.
+pub const INVARIANTS: [(&str, &str, Checkable); 49] = [
     ("I1", "single holder", Always),
     ("I2", "fenced completion", FullHistory),
     ("I3", "an end is left only to be superseded", FullHistory),
@@ -99,6 +100,7 @@ pub const INVARIANTS: [(&str, &str, Checkable); 48] = [
     ("S5", "every row can be understood", Always),
     ("S6", "what nodes tell each other is dealt with", Always),
     ("S7", "what channels are told has its step", Always),
+    ("S8", "the audit is an unbroken chain", Always),
     ("F1", "flows agree with their steps", Always),
 ];
 
@@ -122,7 +124,7 @@ pub struct Checked {
     pub left_out: Vec<(&'static str, &'static str, &'static str)>,
 }
 
-const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 16] = [
+const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 17] = [
     file,
     facts::check,
     blocks::check,
@@ -139,6 +141,7 @@ const PASSES: [fn(&Scene, &mut Report) -> Result<()>; 16] = [
     notices::check,
     history::check,
     flows::check,
+    audit::check,
 ];
 
 impl Browse {

@@ -4,13 +4,14 @@
 //!        nothing is decided here.
 
 use crate::alerts::{self, AlertChange};
+use crate::audit;
 use crate::browsers::{self, Browser, BrowserHash};
 use crate::channels;
 use crate::sql::{Access, Row, Sql};
 use crate::stuck::{self, StoredRule};
 use crate::subscriptions::{self, Stored};
 use crate::workflows::Definition;
-use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, workflows, writes};
+use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, workflows};
 use model::{Key, KeyId, Name, Pool, Role, SubscriptionId, Timestamp, limits};
 use std::fmt;
 
@@ -86,7 +87,7 @@ pub enum Change {
     SignOut {
         browser: BrowserHash,
     },
-    /// Who did what.
+    /// Who did what, unless one of the changes with it found nothing.
     Audit {
         at: Timestamp,
         entry: AuditEntry,
@@ -95,7 +96,22 @@ pub enum Change {
 
 /// All or nothing; how many rows each change found.
 pub fn apply(sql: &dyn Sql, changes: &[Change]) -> Result<Vec<u64>> {
-    sql.transaction(Access::Write, |sql| changes.iter().map(|change| one(sql, change)).collect())
+    sql.transaction(Access::Write, |sql| {
+        let found: Vec<u64> = changes.iter().map(|change| one(sql, change)).collect::<Result<_>>()?;
+        if !found.contains(&0) {
+            audit::append(sql, changes.iter().filter_map(told))?;
+        }
+        Ok(found)
+    })
+}
+
+/// What is put on record of it.
+fn told(change: &Change) -> Option<(Timestamp, &AuditEntry)> {
+    match change {
+        Change::Audit { at, entry } => Some((*at, entry)),
+        Change::ChangeAlert(change) => Some((change.event.at, &change.audit)),
+        _ => None,
+    }
 }
 
 fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
@@ -126,7 +142,7 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         Change::SignIn(browser) => browsers::sign_in(sql, browser),
         Change::UseBrowser { browser, at } => browsers::note_use(sql, *browser, *at),
         Change::SignOut { browser } => browsers::sign_out(sql, *browser),
-        Change::Audit { at, entry } => sql.execute(statements::INSERT_AUDIT, &writes::audit(entry, *at)),
+        Change::Audit { .. } => Ok(1),
     }
 }
 

@@ -22,7 +22,7 @@ pub fn take_all(sql: &dyn Sql, node: &NodeRow, all: &[DispatchGroup], now: Times
 }
 
 /// No node is on record as alive any more, and no group has an owner.
-fn end_all(sql: &dyn Sql, now: Timestamp) -> Result<()> {
+pub(crate) fn end_all(sql: &dyn Sql, now: Timestamp) -> Result<()> {
     sql.execute("update nodes set ended_at = $1 where ended_at is null", params![now])?;
     sql.execute("update sessions set ended_at = $1 where ended_at is null and remote = 0", params![now])?;
     let owners = "update dispatch_groups set owner_id = null, lease_ends_at = null, owned_since = null

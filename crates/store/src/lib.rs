@@ -2,6 +2,7 @@
 
 pub mod alerts;
 mod answer;
+mod audit;
 mod batch;
 mod browse;
 mod browsers;
@@ -28,6 +29,7 @@ pub mod pools;
 pub mod postgres;
 mod previous;
 mod reads;
+mod restored;
 mod retention;
 mod rows;
 mod settings;
@@ -52,7 +54,7 @@ pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DecisionPlace, DefinitionKey, DefinitionLine, EventLine, Filter,
     Listed, NoticePlace, PausePlace, PollFilter, StepRow, Totals, WorkflowFilter,
 };
-pub use browsers::{Browser, BrowserHash};
+pub use browsers::{Browser, BrowserHash, key_of_browser};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;
@@ -66,6 +68,7 @@ pub use migration::MigrationState;
 pub use pools::{Reserved, Sort};
 pub use previous::previous;
 pub use reads::{EXPIRED_PAGE, Expired, expired, oldest_ready, open_blocks, ready_queues};
+pub use restored::Restored;
 
 use model::{
     Block, BlockId, Breaker, Detail, DispatchGroup, GroupHold, GroupStatus, Name, NodeId, PoolUse, SignalId,

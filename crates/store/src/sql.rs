@@ -199,6 +199,10 @@ pub trait Sql {
     fn rollback(&self) -> Result<()>;
     /// A condition: the column is one of the ids that a parameter packs (see `packed`).
     fn is_among(&self, column: &str, parameter: usize) -> String;
+    /// Wait until no other transaction appends to the audit; nobody else does until this one has ended.
+    fn hold_audit(&self) -> Result<()> {
+        Ok(())
+    }
     /// Tell what is damaged in how the database is stored, where it is this program's part to look.
     fn sound(&self, _tell: &mut dyn FnMut(String)) -> Result<()> {
         Ok(())

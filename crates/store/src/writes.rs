@@ -11,12 +11,12 @@ mod workflows;
 pub use alerts::event as alert_event;
 
 use crate::batch::{
-    Attempt, AuditEntry, ClaimLog, EventRow, GroupWrite, Narrow, Post, SessionRow, SignalRow, SignalTo, Slot,
-    TallyKey, Tick,
+    Attempt, ClaimLog, EventRow, GroupWrite, Narrow, Post, SessionRow, SignalRow, SignalTo, Slot, TallyKey,
+    Tick,
 };
 use crate::sql::Param;
 use crate::statements as sql;
-use crate::{Batch, StepWrite, rows};
+use crate::{Batch, StepWrite, restored, rows};
 use model::limits;
 use model::{Backoff, Block, Breaker, Counts, Minute, Step, StepId, Timestamp};
 use rules::board::HoldChange;
@@ -41,7 +41,7 @@ macro_rules! values {
 }
 use values;
 
-/// Everything a batch writes, in order.
+/// Everything a batch writes, in order, but for the audit: that is linked with what others wrote before it.
 pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     let mut plan = Plan(Vec::new());
     plan.put_steps(batch);
@@ -70,7 +70,6 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
     plan.put(sql::INSERT_EVENT, true, batch.events.iter().map(event).collect());
     plan.put(sql::INSERT_TICK, true, batch.ticks.iter().map(tick).collect());
     plan.put(sql::INSERT_MINUTE, true, batch.minutes.iter().map(minute).collect());
-    plan.put(sql::INSERT_AUDIT, true, batch.audit.iter().map(|a| audit(a, batch.now)).collect());
     plan.put_alerts(batch);
     plan.put_signals(batch);
     for one in &batch.sessions {
@@ -92,6 +91,9 @@ pub fn compose(batch: &Batch) -> Vec<Write<'_>> {
         plan.put(sql::FORGET_SIGNALS, false, vec![values![batch.now - HOUR]]);
         plan.put(sql::FORGET_MINUTES, false, vec![values![batch.now - limits::MINUTES_KEPT]]);
         plan.put(sql::FORGET_NOTICES, false, vec![values![batch.now - limits::NOTICE_KEEP]]);
+    }
+    if batch.breaker.as_ref().is_some_and(|breaker| !breaker.off) {
+        plan.put(sql::CONFIRM_RESTORED, false, vec![values![restored::MARK]]);
     }
     for (name, value) in settings(batch) {
         plan.put(sql::PUT_SETTING, true, vec![vec![Param::from(name), Param::from(value)]]);
@@ -540,12 +542,6 @@ fn tick(t: &Tick) -> Values<'_> {
 fn minute(m: &Minute) -> Values<'_> {
     let told = |spread: &model::Spread| serde_json::to_string(spread).unwrap_or_default();
     values![m.at, m.created, m.started, m.completed, m.failed, m.ended, told(&m.waits), told(&m.runs)]
-}
-
-/// For `insert_audit.sql`.
-pub fn audit(entry: &AuditEntry, now: Timestamp) -> Values<'_> {
-    let AuditEntry { who, verb, target, why, before, after } = entry;
-    values![now, who, verb, target, why.as_deref(), before.as_deref(), after.as_deref()]
 }
 
 /// For `put_session.sql`.

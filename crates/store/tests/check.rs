@@ -400,12 +400,15 @@ planted! {
         "insert into notices values ('ops', 'k', 1, zeroblob(16), 'step.failed', 'medium', 'step', 'x', 't')";
     s7_told_by_a_step_that_delivers_nothing: "S7",
         "insert into notices select 'ops', 'k', 1, id, 'step.failed', 'medium', 'step', 'x', 't' from steps where id = {done}";
+    s8_a_byte_of_the_audit: "S8", "drop trigger audit_update; update audit set who = 'oq' where id = 1";
+    s8_the_last_row_of_the_audit: "S8", "drop trigger audit_delete; delete from audit where id = 2";
     s6_a_signal_that_nobody_deals_with: "S6", "insert into signals (id, dispatch_group, body, at) values (zeroblob(16), 'alpha', '{}', 1);
          update dispatch_groups set owned_since = 1, lease_ends_at = 9000000000000000";
     s5_a_reason_of_nobody: "S5", "update steps set reason = 'because' where id = {ready}";
     s5_a_block_that_cannot_be_read: "S5", "update blocks set success = 'perhaps' where id = {block of order}";
     s5_a_word_of_nobody_in_the_history: "S5", "update events set event = 'flew' where entity_id = {done} and event = 'started'";
-    s5_a_breaker_that_cannot_be_read: "S5", "update audit set after = 'off' where verb = 'breaker off'";
+    s5_a_breaker_that_cannot_be_read: "S5",
+        "drop trigger audit_update; update audit set after = 'off' where verb = 'breaker off'";
 }
 
 /// Five minutes of nothing, with a node that is there and a session that has room.

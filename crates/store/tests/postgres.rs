@@ -330,3 +330,53 @@ fn a_database_that_lacks_what_was_acknowledged_is_refused() {
     assert!(told.contains("the database is behind"), "{told}");
     assert_eq!(scene.lines(), 2, "nothing was written to it");
 }
+
+/// An ordinary role may ask which server it is; where that was forbidden, the numbers of database and table say enough.
+#[test]
+fn a_role_without_rights_knows_a_database_that_was_put_back() {
+    let original = scratch("identity");
+    let admin = PostgresStore::open(&original.url, None).unwrap();
+    let run = |text: &str| admin.reader().execute(text, &[]).unwrap();
+    run("do $$ begin create role stepfast_plain; exception when duplicate_object then null; end $$");
+    // As the role alone, from the next connection on.
+    let name: String = admin.reader().value("select current_database()::text", &[]).unwrap();
+    for text in [
+        "grant all on schema stepfast to stepfast_plain",
+        "grant all on all tables in schema stepfast to stepfast_plain",
+        "grant all on all sequences in schema stepfast to stepfast_plain",
+        &format!("alter database \"{name}\" set role = stepfast_plain"),
+    ] {
+        run(text);
+    }
+    let known = |url: &str| -> (String, bool) {
+        let store = PostgresStore::open(url, None).unwrap();
+        let value =
+            |what: &str| format!("select coalesce((select value from settings where name = '{what}'), '')");
+        let (identity, held): (String, String) = (
+            store.reader().value(&value("identity"), &[]).unwrap(),
+            store.reader().value(&value("restored"), &[]).unwrap(),
+        );
+        (identity, !held.is_empty())
+    };
+    let (whole, held) = known(&original.url);
+    assert!(whole.starts_with("system=") && !held, "{whole}");
+    run("revoke execute on function pg_control_system() from public");
+    let (part, held) = known(&original.url);
+    assert!(part.starts_with("database=") && whole.ends_with(&part) && !held, "{part}");
+    drop(admin);
+    let copy = until_copied(&original);
+    let (other, held) = known(&copy.url);
+    assert!(other != part && held, "{other}");
+    let (_, still) = known(&original.url);
+    assert!(!still, "it is where it was");
+}
+
+/// The server copies a database once nobody is connected to it.
+fn until_copied(original: &Scratch) -> Scratch {
+    let mut copy = None;
+    until("everybody has left", || {
+        copy = original.copy(&format!("store_{}_copy", std::process::id())).ok();
+        copy.is_some()
+    });
+    copy.unwrap()
+}

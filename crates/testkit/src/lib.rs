@@ -5,6 +5,7 @@ mod doubtful;
 mod dump;
 mod flow;
 mod nodes;
+mod raw;
 mod receiver;
 mod stage;
 
@@ -13,5 +14,6 @@ pub use doubtful::{Doubt, DoubtfulStore, Stored};
 pub use dump::{everything, holds, keys};
 pub use flow::stored;
 pub use nodes::Nodes;
+pub use raw::run;
 pub use receiver::{Came, Receiver};
-pub use stage::{SERVER, Stage, answer, outcome_of};
+pub use stage::{Kept, SERVER, Stage, answer, outcome_of};

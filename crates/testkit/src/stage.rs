@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use store::postgres::Scratch;
+use store::sqlite;
 use store::sqlite::Holder;
 use store::{Browse, Clock, Database, Filter, SimClock, StepRow, Store};
 use tempfile::TempDir;
@@ -73,9 +74,15 @@ fn poll(claim: &Claim) -> Option<Outcome> {
 pub const SERVER: &str = "STEPFAST_TEST_POSTGRES";
 
 /// A database of this stage's own.
-enum Ground {
+pub(crate) enum Ground {
     File(TempDir),
     Server(Scratch),
+}
+
+/// A name that no other database of this process has.
+fn unused() -> String {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    format!("stage_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
 }
 
 impl Ground {
@@ -83,9 +90,28 @@ impl Ground {
         let Ok(server) = std::env::var(SERVER) else {
             return Ground::File(tempfile::tempdir().expect("a directory can be made"));
         };
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("stage_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        Ground::Server(Scratch::new(&server, &name).expect("the server makes a database"))
+        Ground::Server(Scratch::new(&server, &unused()).expect("the server makes a database"))
+    }
+    /// Another one with the same rows, as a backup would make it. Nobody has a connection any more, or will soon have none.
+    pub(crate) fn copy(&self, now: Timestamp) -> Ground {
+        match self {
+            Ground::File(dir) => {
+                let to = tempfile::tempdir().expect("a directory can be made");
+                let file = |dir: &TempDir| dir.path().join("stage.db");
+                sqlite::backup(&file(dir), &file(&to), now, |_, _| {}).expect("a copy can be made");
+                Ground::File(to)
+            }
+            Ground::Server(scratch) => {
+                let name = unused();
+                for _ in 0..1_000 {
+                    match scratch.copy(&name) {
+                        Ok(copy) => return Ground::Server(copy),
+                        Err(_) => std::thread::park_timeout(Duration::from_millis(10)),
+                    }
+                }
+                panic!("somebody stays connected");
+            }
+        }
     }
     fn database(&self) -> Database {
         match self {
@@ -94,6 +120,9 @@ impl Ground {
         }
     }
 }
+
+/// A copy of a stage's database, of when it was made.
+pub struct Kept(Ground);
 
 pub struct Stage {
     ground: Ground,
@@ -122,8 +151,10 @@ impl Stage {
     }
 
     async fn set(config: Config, doubt: Option<Doubt>) -> Stage {
-        let ground = Ground::new();
-        let clock = SimClock::default();
+        Stage::on(Ground::new(), SimClock::default(), config, doubt).await
+    }
+
+    async fn on(ground: Ground, clock: SimClock, config: Config, doubt: Option<Doubt>) -> Stage {
         let (engine, thread) = start(&ground, &clock, &config, doubt);
         let session = join(&engine).await;
         Stage { ground, clock, engine, thread: Some(thread), session, config, held: Vec::new() }
@@ -139,8 +170,31 @@ impl Stage {
 
     /// The process dies and another takes its place.
     pub async fn crash(&mut self) {
+        self.die();
+        self.rise().await;
+    }
+
+    /// The process dies, a copy of the database is made, and another process takes its place.
+    pub async fn crash_and_copy(&mut self) -> Kept {
+        self.die();
+        let copy = self.ground.copy(self.clock.now());
+        self.rise().await;
+        Kept(copy)
+    }
+
+    /// A copy takes the place of the database, at the time that it is now.
+    pub async fn restore(self, copy: Kept) -> Stage {
+        let (clock, config) = (self.clock.clone(), self.config.clone());
+        drop(self);
+        Stage::on(copy.0, clock, config, None).await
+    }
+
+    fn die(&mut self) {
         self.engine.halt();
         self.thread.take().expect("it runs").join();
+    }
+
+    async fn rise(&mut self) {
         if let Ground::Server(_) = self.ground {
             // Nobody there can prove it dead before its lease is over.
             self.clock.advance(limits::GROUP_LEASE);

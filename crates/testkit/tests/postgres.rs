@@ -1,5 +1,7 @@
 //! What only a database that nodes share can show.
 
+mod audits;
+mod behind;
 mod differential;
 mod doubt;
 mod enqueue;

@@ -241,22 +241,19 @@ fn write(
         ..entry("set channel", &channel.name, by)
     };
     let change = if before.is_some() { Change::ChangeChannel(new) } else { Change::AddChannel(new) };
-    if store.change(vec![change])? == [0] {
+    if store.change(vec![change, Change::Audit { at, entry }])?.starts_with(&[0]) {
         let problem = format!("somebody else changed the channel `{}`; try again", channel.name);
         return Err(StoreError::Busy(problem).into());
     }
-    store.change(vec![Change::Audit { at, entry }])?;
     Ok(())
 }
 
 fn remove(store: &mut dyn Store, name: &str, by: &str) -> Result<bool> {
     let at = store.now();
     let entry = entry("remove channel", name, by);
-    if store.change(vec![Change::RemoveChannel { name: name.into() }])? == [0] {
-        return Ok(false);
-    }
-    store.change(vec![Change::Audit { at, entry }])?;
-    Ok(true)
+    let removed = Change::RemoveChannel { name: name.into() };
+    let found = store.change(vec![removed, Change::Audit { at, entry }])?;
+    Ok(!found.starts_with(&[0]))
 }
 
 fn entry(verb: &str, name: &str, by: &str) -> AuditEntry {

@@ -108,10 +108,10 @@ fn put_over(
     };
     let (changed_at, version) = (store.now(), before.map_or(0, |stored| stored.version));
     let stored = StoredRule { rule: rule.clone(), source, changed_at, changed_by: by.into(), version };
-    if store.change(vec![Change::PutStuckRule(Box::new(stored))])? == [0] {
+    let put = Change::PutStuckRule(Box::new(stored));
+    if store.change(vec![put, Change::Audit { at: changed_at, entry }])?.starts_with(&[0]) {
         return Err(EngineError::StuckRuleChanged(rule.name.clone()));
     }
-    store.change(vec![Change::Audit { at: changed_at, entry }])?;
     Ok(())
 }
 
@@ -136,11 +136,9 @@ fn remove_seen(store: &mut dyn Store, seen: &StoredRule, by: String) -> Result<b
         after: None,
     };
     let at = store.now();
-    if store.change(vec![Change::RemoveStuckRule { name, version: seen.version }])? == [0] {
-        return Ok(false);
-    }
-    store.change(vec![Change::Audit { at, entry }])?;
-    Ok(true)
+    let removed = Change::RemoveStuckRule { name, version: seen.version };
+    let found = store.change(vec![removed, Change::Audit { at, entry }])?;
+    Ok(!found.starts_with(&[0]))
 }
 
 fn switch(store: &mut dyn Store, remedies: Remedies, by: String) -> Result<()> {

@@ -165,10 +165,10 @@ fn changed(
         after: Some(told(&after.subscription)),
         ..record_of("change subscription", &after.subscription, &by)
     };
-    if store.change(vec![Change::ChangeSubscription(after)])? == [0] {
+    let found = store.change(vec![Change::ChangeSubscription(after), Change::Audit { at, entry }])?;
+    if found.starts_with(&[0]) {
         return Err(EngineError::SubscriptionChanged(id));
     }
-    store.change(vec![Change::Audit { at, entry }])?;
     Ok(record::find(store.reader(), id)?.map(|stored| (stored.subscription, secret)))
 }
 
@@ -178,7 +178,7 @@ fn remove(store: &mut dyn Store, id: SubscriptionId, by: String) -> Result<bool>
     let entry = record_of("remove subscription", &before.subscription, &by);
     let entry = AuditEntry { before: Some(told(&before.subscription)), ..entry };
     let removed = store.change(vec![Change::RemoveSubscription { id }, Change::Audit { at, entry }])?;
-    Ok(removed.first() != Some(&0))
+    Ok(!removed.starts_with(&[0]))
 }
 
 fn record_of(verb: &str, subscription: &Subscription, by: &str) -> AuditEntry {

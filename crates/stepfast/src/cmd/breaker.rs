@@ -1,5 +1,6 @@
 //! `breaker` and `drain`: stop handing out work, and know when it is safe to restart.
 
+use super::storage::tell_restored;
 use super::{output, whoever};
 use crate::Refused;
 use crate::cli::{Breaker as Verb, Common, Drain, Switch};
@@ -59,6 +60,7 @@ async fn switch(settings: &Settings, common: &Common, args: &Switch, off: bool) 
 
 fn status(settings: &Settings, json: bool) -> Result<ExitCode> {
     let browse = settings.database.browse()?;
+    tell_restored(&browse)?;
     let now = SystemClock::default().now();
     let scopes = std::iter::once(("everywhere".to_string(), browse.breaker()?))
         .chain(browse.groups()?.into_iter().map(|g| (g.dispatch_group.to_string(), g.breaker)));

@@ -1,6 +1,7 @@
 //! `check`: looks for anything that must not be.
 
 use super::output;
+use super::storage::tell_restored;
 use crate::cli::Check;
 use crate::config::Settings;
 use anyhow::Result;
@@ -17,6 +18,7 @@ pub fn run(settings: &Settings, args: &Check, json: bool) -> Result<ExitCode> {
         bar.set_position(done as u64);
     })?;
     bar.finish_and_clear();
+    tell_restored(&browse)?;
     if args.verbose && !json {
         for (id, title, note) in &checked.looked_at {
             output::text(format_args!(

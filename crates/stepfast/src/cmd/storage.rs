@@ -1,4 +1,4 @@
-//! `migrate` and `backup`: the database as a whole.
+//! `migrate` and `backup`: the database as a whole, and whether it is a copy.
 
 use super::output;
 use crate::cli::{Backup, Migrate};
@@ -6,7 +6,7 @@ use crate::config::Settings;
 use anyhow::Result;
 use serde_json::json;
 use std::process::ExitCode;
-use store::{Clock, Database, SystemClock, sqlite};
+use store::{Browse, Clock, Database, SystemClock, sqlite};
 
 pub fn migrate(settings: &Settings, args: &Migrate, json: bool) -> Result<ExitCode> {
     let state = settings.database.migrate(SystemClock::default().now(), !args.check)?;
@@ -30,7 +30,7 @@ pub fn backup(settings: &Settings, args: &Backup, json: bool) -> Result<ExitCode
         return Err(crate::Refused(format!("`backup` copies a SQLite file; for PostgreSQL {fix}")).into());
     };
     let bar = indicatif::ProgressBar::new(0);
-    sqlite::backup(file, &args.to, |done, all| {
+    sqlite::backup(file, &args.to, SystemClock::default().now(), |done, all| {
         bar.set_length(all);
         bar.set_position(done);
     })?;
@@ -42,4 +42,14 @@ pub fn backup(settings: &Settings, args: &Backup, json: bool) -> Result<ExitCode
         output::text(format_args!("copied to {} ({bytes} bytes), and the copy is sound", args.to.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Say that this is a copy, as long as nobody has confirmed it.
+pub fn tell_restored(browse: &Browse) -> Result<()> {
+    let Some(restored) = browse.restored()? else { return Ok(()) };
+    eprintln!(
+        "this database is a copy of {}, and nothing of it is dispatched until `stepfast breaker on` confirms it",
+        output::time(Some(restored.taken_at))
+    );
+    Ok(())
 }

@@ -2,15 +2,17 @@
 //!
 //! Why    a round trip costs more than a hundred rows. Nothing is durable before the second flight, and it is sent only when
 //!        the leases are still ours and every row was still the one the turn saw. Each commit leaves its stamp and takes the one before
-//!        away, so that after a cut connection the next one can tell which way it went. It locks the rows of its groups and does not
+//!        away, so that after a cut connection the next one can tell which way it went. One that puts something on record takes a third
+//!        flight in between, for the audit is a chain, and its end is not known before it is held. It locks the rows of its groups and does not
 //!        write them: a row that every commit writes is slow where its old versions cannot be cleaned up.
 
 use super::address::Address;
-use super::link::{Patience, Prepared, within};
+use super::link::{HOLD_AUDIT, Patience, Prepared, within};
 use super::many::Many;
 use super::mark::{Mark, SEEN, Seen, stamp};
 use super::parts::{Parts, add_up};
 use super::writer::Commit;
+use crate::audit::{HEAD, Head, no_head};
 use crate::settings::read_breaker;
 use crate::sql::{Cells, Row};
 use crate::statements::{RENEW_GROUPS, RENEW_NODE};
@@ -21,6 +23,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Statement};
 
 /// A transaction that lost against another by order alone is tried again.
 const TRIES: usize = 5;
@@ -207,6 +210,7 @@ impl Committer {
         let verify = prepared.prepare(if alone { VERIFY_NODE } else { VERIFY }).await?;
         let add_up = prepared.prepare(&add_up()).await?;
         let renew = prepared.prepare(RENEW).await?;
+        let head = prepared.prepare(HEAD).await?;
         let client = &prepared.client;
         let running = writes.iter().map(|write| self.many[write.sql].put(client, &write.rows));
         let node = batch.lease.node.bytes().as_slice();
@@ -217,17 +221,35 @@ impl Committer {
             let Some((until, _)) = batch.renew else { return Ok(0) };
             client.execute(&renew, &[&batch.now.0, &node, &until.0]).await
         };
-        let (begun, verified, done, added, renewed) = tokio::join!(
+        let holding = async {
+            if batch.audit.is_empty() { Ok(None) } else { hold_audit(client, &head).await.map(Some) }
+        };
+        let (begun, verified, done, added, renewed, head) = tokio::join!(
             client.batch_execute("begin"),
             client.query(&verify, &verify_params),
             join_all(running),
             adding,
-            renewing
+            renewing,
+            holding
         );
         check(batch, begun, verified, &writes, done)?;
         added?;
         renewed?;
+        if let Some(head) = head? {
+            self.put_on_record(batch, head.ok_or_else(no_head)?).await?;
+        }
         Ok(parts)
+    }
+
+    /// Behind the end of the audit, which is held now.
+    async fn put_on_record(&mut self, batch: &Batch, head: Head) -> std::result::Result<(), Failed> {
+        let writes = head.write(batch.audit.iter().map(|entry| (batch.now, entry)));
+        for write in &writes {
+            self.prepare(write.sql).await?;
+        }
+        let client = &self.prepared.as_ref().expect("it has written").client;
+        let done = join_all(writes.iter().map(|write| self.many[write.sql].put(client, &write.rows))).await;
+        all_found(&writes, done)
     }
 
     async fn prepare(&mut self, text: &'static str) -> Result<()> {
@@ -283,6 +305,13 @@ impl Committer {
     }
 }
 
+/// Where the audit ends, once nobody else appends to it.
+async fn hold_audit(client: &Client, head: &Statement) -> Answer<Option<Head>> {
+    let (held, head) = tokio::join!(client.batch_execute(HOLD_AUDIT), client.query_opt(head, &[]));
+    held?;
+    Ok(head?.map(|row| Head { id: row.get(0), hash: row.get(1) }))
+}
+
 type Answer<T> = std::result::Result<T, tokio_postgres::Error>;
 
 fn check(
@@ -294,6 +323,10 @@ fn check(
 ) -> std::result::Result<(), Failed> {
     begun?;
     verify(batch, &verified?)?;
+    all_found(writes, done)
+}
+
+fn all_found(writes: &[Write], done: Vec<Answer<u64>>) -> std::result::Result<(), Failed> {
     for (write, changed) in writes.iter().zip(done) {
         if changed? != write.rows.len() as u64 && write.fenced {
             return Err(StoreError::Lost { what: "a row that the turn had seen".into() }.into());

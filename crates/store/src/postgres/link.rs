@@ -31,6 +31,9 @@ impl Default for Patience {
     }
 }
 
+/// Any number that is not likely to be somebody else's. A row of its own to lock would be one that every such commit writes.
+pub const HOLD_AUDIT: &str = "select pg_advisory_xact_lock(6013268640393114733)";
+
 /// What is not answered in time is given up, and its connection with it.
 pub async fn within<T, E: From<StoreError>>(
     limit: Duration,
@@ -229,6 +232,9 @@ impl Sql for Link {
     }
     fn rollback(&self) -> Result<()> {
         self.end("rollback")
+    }
+    fn hold_audit(&self) -> Result<()> {
+        self.execute(HOLD_AUDIT, &[]).map(|_| ())
     }
     fn is_among(&self, column: &str, parameter: usize) -> String {
         let p = parameter;

@@ -32,6 +32,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0024_dash", include_str!("../../sql/postgres/migrations/0024_dash.sql")),
     ("0025_trace", include_str!("../../sql/postgres/migrations/0025_trace.sql")),
     ("0026_browser_sessions", include_str!("../../sql/postgres/migrations/0026_browser_sessions.sql")),
+    ("0027_audit_chain", include_str!("../../sql/postgres/migrations/0027_audit_chain.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

@@ -6,6 +6,7 @@ mod clock;
 mod commit;
 mod enqueue;
 mod executions;
+mod identity;
 mod leases;
 mod ledger;
 mod link;

@@ -17,6 +17,13 @@ impl Scratch {
         link.script(&format!("create database \"{name}\""))?;
         Ok(Scratch { server: server.into(), name: name.into(), url: renamed(server, name) })
     }
+    /// Another with the same rows. The server refuses as long as somebody is connected to this one.
+    pub fn copy(&self, name: &str) -> Result<Scratch> {
+        let link = Link::open(&self.server)?;
+        link.script(&format!("drop database if exists \"{name}\" with (force)"))?;
+        link.script(&format!("create database \"{name}\" template \"{}\"", self.name))?;
+        Ok(Scratch { server: self.server.clone(), name: name.into(), url: renamed(&self.server, name) })
+    }
     /// Look at the database as it is now, until the answer is dropped: what is deleted meanwhile cannot be cleaned up.
     pub fn hold_snapshot(&self) -> Result<HeldSnapshot> {
         let link = Link::open(&self.url)?;

@@ -3,6 +3,7 @@
 use super::address::Address;
 use super::clock::{SERVER_NOW, ServerClock};
 use super::commit::Committer;
+use super::identity;
 use super::leases::shift;
 use super::ledger::PostgresLedger;
 use super::link::{Link, Patience};
@@ -56,6 +57,7 @@ impl PostgresStore {
         let store = PostgresStore { url, link, clock, server, writer, ledger, mark, places, retained_to };
         store.compare_clocks()?;
         migrate(&store.link, store.clock.now())?;
+        identity::look(&store.link, store.clock.now())?;
         Ok(store)
     }
 

@@ -2,12 +2,14 @@
 
 use super::connect::make_private;
 use super::open;
+use crate::restored::{self, Restored};
 use crate::{Result, StoreError};
+use model::Timestamp;
 use rusqlite::Connection;
 use std::path::Path;
 
-/// `progress` is told how many pages are copied, and of how many.
-pub fn backup(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<()> {
+/// `progress` is told how many pages are copied, and of how many. The copy says of itself that it is one.
+pub fn backup(from: &Path, to: &Path, now: Timestamp, mut progress: impl FnMut(u64, u64)) -> Result<()> {
     if to.exists() {
         return Err(StoreError::Refused(format!("{} already exists; name a new file", to.display())));
     }
@@ -29,5 +31,7 @@ pub fn backup(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Res
     if sound != "ok" {
         return Err(StoreError::Down(format!("the copy is damaged: {sound}")));
     }
-    Ok(())
+    restored::mark(&copy, Restored { taken_at: now, held_at: None })?;
+    // What is beside it is folded into the one file.
+    copy.close().map_err(|(_, problem)| problem.into())
 }

@@ -1,5 +1,6 @@
 //! Carries out one batch in one transaction: verify, write each row once, commit.
 
+use crate::audit;
 use crate::settings::{global_breaker, read_breaker};
 use crate::writes::{Write, compose};
 use crate::{Batch, Result, StoreError};
@@ -17,6 +18,7 @@ pub fn commit(connection: &mut Connection, batch: &Batch) -> Result<()> {
             }
         }
     }
+    audit::append(&*tx, batch.audit.iter().map(|entry| (batch.now, entry)))?;
     tx.commit()?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::executions::{self, Call, Order};
 use crate::sql::Sql;
 use crate::{
     Batch, Beside, Browse, Change, Clock, Done, Found, Lease, Ledger, Result, Retained, Retention, Store,
-    StoreError, keys, leases, reads, retention, settings,
+    StoreError, keys, leases, reads, restored, retention, settings,
 };
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -38,6 +38,7 @@ impl SqliteStore {
         let lock = Lock::take(path, holder)?;
         let mut connection = connect::open(path, OpenMode::Writer)?;
         migrate::migrate(&mut connection, clock.now())?;
+        restored::look(&connection, clock.now())?;
         let reader = connect::open(path, OpenMode::Reader)?;
         Ok(SqliteStore {
             path: path.into(),

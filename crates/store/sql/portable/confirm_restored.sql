@@ -1,0 +1,3 @@
+-- Somebody let it go on: it is no copy any more.
+delete from settings
+ where name = $1
