@@ -46,7 +46,7 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match check(&app, &parts).await {
+    match check(&app, &mut parts).await {
         Ok(caller) => {
             let is_known = !matches!(caller, Caller::Nobody);
             parts.extensions.insert(caller);
@@ -66,7 +66,7 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(&parts) {
                 return web::sign_in_instead(&app, &refused);
             }
-            if matches!(refused, ApiError::Forbidden(_))
+            if matches!(refused, ApiError::Forbidden(_) | ApiError::Engine(_) | ApiError::Flow(_))
                 && wants_page(&parts)
                 && is_for_people(parts.uri.path())
             {
@@ -108,9 +108,9 @@ pub async fn harden(State(app): State<Arc<App>>, request: Request, next: Next) -
     response
 }
 
-async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
+async fn check(app: &App, request: &mut Parts) -> Result<Caller, ApiError> {
     let route = app.table.find(request);
-    let access = route.map(|route| route.access);
+    let (access, within) = (route.map(|route| route.access), route.map(|route| route.within));
     let caller = who(app, request, access).await?;
     if let Some(route) = route.filter(|_| !matches!(request.method, Method::GET | Method::HEAD)) {
         same_origin(request, &caller, Way::of(&app.site.network, &request.extensions))?;
@@ -119,6 +119,9 @@ async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
     storable(request)?;
     if let Some(Access::Needs(right)) = access {
         caller.must(right)?;
+        if let Some(scope) = caller.scope(app) {
+            scope.admit(app, within.unwrap_or_default(), request).await?;
+        }
     }
     Ok(caller)
 }
