@@ -112,6 +112,14 @@ pub fn routes() -> Routes {
         .at("/v1/ticks", [get(View, ticks::list)])
         .at("/v1/nodes", [get(View, nodes::list)])
         .at("/v1/audit", [get(View, audit::list)])
+        .and(worked())
+        .and(tracked())
+        .and(told())
+}
+
+/// What workers call, what is done once, and upkeep.
+fn worked() -> Routes {
+    Routes::default()
         .at("/v1/worker/claim", [post(Work, worker::claim).within(Each)])
         .at("/v1/worker/heartbeat", [post(Work, worker::heartbeat).within(Each)])
         .at("/v1/worker/report", [post(Work, worker::report).within(Each)])
@@ -127,8 +135,6 @@ pub fn routes() -> Routes {
         .at("/v1/retention", [post(Administer, retention::retain)])
         .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
         .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])
-        .and(tracked())
-        .and(told())
 }
 
 /// How far things are, and what runs elsewhere.
