@@ -22,6 +22,11 @@ impl Engine {
         self.with_store(move |store| put(store, pool, by)).await?
     }
 
+    /// Give a pool other limits, if it is the one that was seen; none if it is another by now.
+    pub async fn set_pool(&self, pool: Pool, seen: Pool, by: String) -> Result<Option<()>> {
+        self.with_store(move |store| set(store, pool, &seen, by)).await?
+    }
+
     pub async fn remove_pool(&self, name: Name, by: String) -> Result<Removal> {
         self.with_store(move |store| remove(store, name, by)).await?
     }
@@ -50,17 +55,37 @@ fn put(store: &mut dyn Store, pool: Pool, by: String) -> Result<()> {
     if before == Some(&pool) {
         return Ok(());
     }
-    let entry = AuditEntry {
+    let (entry, at) = (audited(&pool, before, by), store.now());
+    store.change(vec![Change::PutPool { pool }, Change::Audit { at, entry }])?;
+    Ok(())
+}
+
+fn set(store: &mut dyn Store, pool: Pool, seen: &Pool, by: String) -> Result<Option<()>> {
+    let faults = pool.faults();
+    if !faults.is_empty() {
+        return Err(EngineError::Invalid(faults));
+    }
+    let entry = audited(&pool, Some(seen), by);
+    let is_news = pool != *seen;
+    if store.change(vec![Change::SetPool { pool, seen: seen.clone() }])? == [0] {
+        return Ok(None);
+    }
+    if is_news {
+        let at = store.now();
+        store.change(vec![Change::Audit { at, entry }])?;
+    }
+    Ok(Some(()))
+}
+
+fn audited(pool: &Pool, before: Option<&Pool>, by: String) -> AuditEntry {
+    AuditEntry {
         who: by,
         verb: "set pool".into(),
         target: format!("pool {}", pool.name),
         why: None,
         before: before.map(Pool::to_string),
         after: Some(pool.to_string()),
-    };
-    let at = store.now();
-    store.change(vec![Change::PutPool { pool }, Change::Audit { at, entry }])?;
-    Ok(())
+    }
 }
 
 fn remove(store: &mut dyn Store, name: Name, by: String) -> Result<Removal> {

@@ -289,12 +289,14 @@ pub const ALERT_TEXT_BYTES_MAX: usize = 2_000;
 pub const ALERT_FIGURES_ROWS: usize = 10_000;
 /// What a bulk operation counts before it begins; more are done all the same.
 pub const BULK_COUNT_MAX: usize = 100_000;
+/// More than these are not touched at once before somebody has said how many they are.
+pub const BULK_UNCONFIRMED_MAX: usize = 1_000;
 /// Operations of a bulk operation that are on their way at once, and done before its progress is on record.
 pub const BULK_BATCH: usize = 64;
 /// The longest rest between two batches.
 pub const BULK_REST_MAX: Duration = Duration::from_secs(60);
 
-const _: () = assert!(BULK_BATCH <= PAGE_ROWS_MAX);
+const _: () = assert!(BULK_BATCH <= PAGE_ROWS_MAX && BULK_UNCONFIRMED_MAX < BULK_COUNT_MAX);
 const _: () = assert!(PAUSE_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(REMINDERS_DEFAULT <= REMINDERS_MAX);
 const _: () = assert!((EARLY_TRIGGERS_MAX as u64) < TRIGGERS_KEPT, "what waits is not forgotten");

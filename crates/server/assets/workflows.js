@@ -98,7 +98,7 @@
       body: JSON.stringify(said),
     });
     const told = await answer.json();
-    if (!answer.ok) throw new Error(told.detail ?? told.title);
+    if (!answer.ok) throw new Error(told.faults?.map(({ field, problem, fix }) => `${field}: ${problem}; ${fix}`).join(" ") || told.detail || told.title);
     return told;
   }
 

@@ -21,7 +21,7 @@ pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
 pub use pause::{pause_view, trigger_payload_view, triggered_view};
 pub use poll::{poll_view, polling_view, polls_view};
-pub use pool::{POOL_IN_USE, pool, pool_view};
+pub use pool::{POOL_IN_USE, pool, pool_tag, pool_view};
 pub use resolution::{compensation_view, decision, resolution_view, resolve_body};
 pub use stuck::{detection_view, stuck_rule, stuck_rule_body, stuck_rule_view};
 pub use subscription::{subscription, subscription_change, subscription_made_view, subscription_view};

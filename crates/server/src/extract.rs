@@ -84,6 +84,11 @@ impl Expected {
         Expected(said.filter(|tag| *tag != "*").map(|tag| tag.trim_matches('"').to_string()))
     }
 
+    /// As it was sent, of what is told by what it says.
+    pub fn text(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
     /// Of what counts how often it was written.
     pub fn revision(&self) -> Result<Option<u64>, ApiError> {
         self.0.as_deref().map(|tag| tag.parse().map_err(|_| strange_tag(tag, "3"))).transpose()
@@ -231,7 +236,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ThisKey {
     }
 }
 
-fn step_id(text: &str) -> Result<StepId, ApiError> {
+pub fn step_id(text: &str) -> Result<StepId, ApiError> {
     text.parse().map_err(|_| ApiError::BadRequest(format!("`{text}` is not a step id; step ids are UUIDs")))
 }
 

@@ -47,7 +47,7 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match standing(check(&app, &parts)).await.flatten() {
+    match standing(check(&app, &mut parts)).await.flatten() {
         Ok(caller) => {
             parts.extensions.insert(caller.clone());
             let is_page = wants_page(&parts) && is_for_people(parts.uri.path());
@@ -68,7 +68,7 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
             if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(&parts) {
                 return web::sign_in_instead(&app, &refused);
             }
-            if matches!(refused, ApiError::Forbidden(_))
+            if matches!(refused, ApiError::Forbidden(_) | ApiError::Engine(_) | ApiError::Flow(_))
                 && wants_page(&parts)
                 && is_for_people(parts.uri.path())
             {
@@ -123,9 +123,9 @@ pub async fn harden(State(app): State<Arc<App>>, request: Request, next: Next) -
     response
 }
 
-async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
+async fn check(app: &App, request: &mut Parts) -> Result<Caller, ApiError> {
     let route = app.table.find(request);
-    let access = route.map(|route| route.access);
+    let (access, within) = (route.map(|route| route.access), route.map(|route| route.within));
     let caller = who(app, request, access).await?;
     let way = Way::of(&app.site.network, &request.extensions);
     match route {
@@ -139,6 +139,9 @@ async fn check(app: &App, request: &Parts) -> Result<Caller, ApiError> {
     storable(request)?;
     if let Some(Access::Needs(right)) = access {
         caller.must(right)?;
+        if let Some(scope) = caller.scope(app) {
+            scope.admit(app, within.unwrap_or_default(), request).await?;
+        }
     }
     Ok(caller)
 }

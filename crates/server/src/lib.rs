@@ -30,7 +30,7 @@ mod triggers;
 mod web;
 mod words;
 
-pub use access::{Access, Route, Takes};
+pub use access::{Access, Route, Takes, Within};
 pub use api::{Later, Processed, Processing, Routing, review_of, serve_router};
 pub use bulk::{BULK_ACTION, Bulk, BulkOrder, BulkTurn};
 pub use network::{Network, Patience, Tls};

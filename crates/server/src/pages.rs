@@ -84,6 +84,17 @@ pub fn place_in_time<A: FromStr, B: FromStr>(
     after.map(|text| read(text).ok_or_else(|| strange(text))).transpose()
 }
 
+/// Those of a page that are of a scope; it may be short, and have a next one.
+pub fn ours<T>(rows: Vec<T>, is_ours: impl Fn(&T) -> store::Result<bool>) -> store::Result<Vec<T>> {
+    let mut kept = Vec::with_capacity(rows.len());
+    for row in rows {
+        if is_ours(&row)? {
+            kept.push(row);
+        }
+    }
+    Ok(kept)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

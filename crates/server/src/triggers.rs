@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use engine::PauseToken;
+use engine::{EngineError, PauseToken};
 use model::definition::{Definition, PauseDef, TriggerAuth};
 use model::{Pause, Right, Timestamp, WorkflowId};
 use std::convert::Infallible;
@@ -97,7 +97,13 @@ pub async fn sender(
         app.pace.call(key.id, app.now())?;
         app.keys.note_use(&app.site.engine, &key, app.now());
         let identity = key.signature();
-        Caller::Key { key, shown: Shown::Bearer }.must(Right::Operate)?;
+        let caller = Caller::Key { key, shown: Shown::Bearer };
+        caller.must(Right::Operate)?;
+        if let (Some(scope), Some(id)) = (caller.scope(app), id)
+            && !app.read(move |browse| scope.workflow(browse, id)).await?
+        {
+            return Err(EngineError::NoWorkflow(id).into());
+        }
         return Ok(Sender { identity, run: None, signed_for: None });
     }
     let listener = match id {

@@ -1,6 +1,7 @@
 //! What can be typed: the commands, their options and their help.
 
 mod again;
+mod bulk;
 mod examples;
 mod flows;
 mod help;
@@ -17,6 +18,7 @@ mod usual;
 mod workflows;
 
 pub use again::every;
+pub use bulk::{Bulk, BulkRun};
 pub use flows::{AskFlow, Flows, ListFlows, MarkFlow, Progress, StartFlow};
 pub use help::command;
 #[cfg(test)]
@@ -121,6 +123,9 @@ pub enum Command {
     SkipCompensation(SkipCompensation),
     /// Try again to undo what could not be undone
     RetryCompensation(RetryCompensation),
+    /// One thing done to many steps or workflows: preview, run, follow, cancel
+    #[command(subcommand)]
+    Bulk(Bulk),
     /// Create, list, show and move steps
     #[command(subcommand)]
     Steps(Steps),

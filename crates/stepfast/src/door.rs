@@ -254,6 +254,15 @@ pub fn under(url: &str, parts: &[&str]) -> Result<reqwest::Url> {
     Ok(url)
 }
 
+/// The address of the server that is named or has the database.
+pub fn server_of(settings: &Settings, named: Option<&str>) -> Result<String> {
+    let found = settings.database.decider()?;
+    match named.map(String::from).or_else(|| found.and_then(|holder| holder.url)) {
+        Some(server) => Ok(server),
+        None => bail!(Unavailable("no server runs on this database; name one with --server".into())),
+    }
+}
+
 /// What only a server answers, that is named or has the database.
 pub async fn ask_server(
     settings: &Settings,
@@ -261,10 +270,7 @@ pub async fn ask_server(
     path: &[&str],
     body: Option<serde_json::Value>,
 ) -> Result<serde_json::Value> {
-    let found = settings.database.decider()?;
-    let Some(server) = server.map(String::from).or_else(|| found.and_then(|holder| holder.url)) else {
-        bail!(Unavailable("no server runs on this database; name one with --server".into()));
-    };
+    let server = server_of(settings, server)?;
     let (http, url) = (client(settings, &server)?, under(server.trim_end_matches('/'), path)?);
     match body {
         Some(body) => post(&http, url.as_str(), &body).await,

@@ -230,6 +230,8 @@ async fn s43_a_role_that_may_change_no_table_serves_and_works() {
     drop((low_client, owned));
     let server = std::env::var("STEPFAST_TEST_POSTGRES").unwrap();
     client(&server).await.batch_execute(&format!("drop role {role}")).await.unwrap();
+}
+
 #[test]
 fn servers_on_a_restored_copy_wait_until_somebody_confirms() {
     let original = scratch("original");

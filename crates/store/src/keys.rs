@@ -42,6 +42,11 @@ pub enum Change {
     PutPool {
         pool: Pool,
     },
+    /// If it still is as it was seen.
+    SetPool {
+        pool: Pool,
+        seen: Pool,
+    },
     /// Unless it is used or waited for.
     RemovePool {
         name: Name,
@@ -125,6 +130,7 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
             sql.execute(statements::USE_KEY, params![*at, *key, *at - limits::KEY_USE_EVERY])
         }
         Change::PutPool { pool } => pools::put(sql, pool),
+        Change::SetPool { pool, seen } => pools::set(sql, pool, seen),
         Change::RemovePool { name } => sql.execute(statements::REMOVE_POOL, params![&**name]),
         Change::PutDefinition { definition, at, by } => workflows::put(sql, definition, *at, by),
         Change::AddSubscription(new) => subscriptions::add(sql, new),

@@ -48,10 +48,22 @@ fn pool_use(row: &Row) -> Result<PoolUse> {
 }
 
 pub fn put(sql: &dyn Sql, pool: &Pool) -> Result<u64> {
-    let rate = pool.rate;
-    let per = rate.map(|r| i64::try_from(r.per.as_micros()).unwrap_or(i64::MAX));
-    let (starts, burst) = (rate.map(|r| r.starts), rate.map(|r| r.burst));
+    let (starts, per, burst) = columns(pool.rate);
     sql.execute(statements::PUT_POOL, params![&*pool.name, pool.concurrency, starts, per, burst])
+}
+
+/// Unless it is not what was seen.
+pub fn set(sql: &dyn Sql, pool: &Pool, seen: &Pool) -> Result<u64> {
+    let ((starts, per, burst), (starts_seen, per_seen, burst_seen)) =
+        (columns(pool.rate), columns(seen.rate));
+    let (new, old) = (pool.concurrency, seen.concurrency);
+    let values = params![&*pool.name, new, starts, per, burst, old, starts_seen, per_seen, burst_seen];
+    sql.execute(statements::SET_POOL, values)
+}
+
+fn columns(rate: Option<Rate>) -> (Option<u32>, Option<i64>, Option<u32>) {
+    let per = rate.map(|r| i64::try_from(r.per.as_micros()).unwrap_or(i64::MAX));
+    (rate.map(|r| r.starts), per, rate.map(|r| r.burst))
 }
 
 /// Which sorts of ready steps wait for a pool.

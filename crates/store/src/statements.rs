@@ -82,6 +82,7 @@ pub const SWEEP_LINE: &str = include_str!("../sql/portable/sweep_line.sql");
 pub const HOLD_GROUP: &str = include_str!("../sql/portable/hold_group.sql");
 pub const RELEASE_GROUP: &str = include_str!("../sql/portable/release_group.sql");
 pub const POOLS: &str = include_str!("../sql/portable/pools.sql");
+pub const SET_POOL: &str = include_str!("../sql/portable/set_pool.sql");
 pub const PUT_POOL: &str = include_str!("../sql/portable/put_pool.sql");
 pub const REMOVE_POOL: &str = include_str!("../sql/portable/remove_pool.sql");
 pub const TAKE_SLOT: &str = include_str!("../sql/portable/take_slot.sql");

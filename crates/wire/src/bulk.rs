@@ -18,11 +18,14 @@ pub struct BulkBody {
     /// What is decided about each, in place of a verb: for workflows alone, as for `/v1/workflows/{id}/resolve`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<ResolveBody>,
-    /// It goes into the audit of each.
+    /// It goes into the audit of each; a preview needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Count them, try a few of them, and do nothing.
     pub dry_run: bool,
+    /// So many are meant at most, as a preview has counted them; more than 1,000 are not touched without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<u64>,
     /// So many in a second at most; without it a quarter of the time is taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.01, max = 10000.0))]

@@ -32,7 +32,11 @@ impl Node {
             return Ok(());
         }
         let is = self.board.step(operation.step).expect("it was just brought");
-        let is = SeenStep { version: is.version, attempt: is.attempt };
+        let mut is = SeenStep { version: is.version, attempt: is.attempt };
+        if operation.expected.is_some() {
+            // What was moved in this turn is written at its end; whoever comes behind that has seen another.
+            is.version += u64::from(self.board.moves().iter().any(|moved| moved.step == operation.step));
+        }
         if operation.expected.is_some_and(|expected| expected != is) {
             turn.acts.refuse(reply, EngineError::changed(format!("step {}", operation.step), is.version));
             return Ok(());

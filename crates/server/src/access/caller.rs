@@ -3,7 +3,7 @@
 use crate::error::ApiError;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use model::definition::{Definition, Work};
+use model::definition::{ActionDef, Definition, Work};
 use model::{Fault, Key, Name, NewStep, Right, Role, limits};
 use std::sync::Arc;
 use store::BrowserHash;
@@ -90,31 +90,7 @@ impl Caller {
     /// not known before, so such a step is outside of every scope.
     pub fn covers_definition(&self, definition: &Definition, known: &[Name]) -> Result<(), ApiError> {
         let Some(key) = self.key().filter(|key| !key.scope.is_empty()) else { return Ok(()) };
-        let mut faults = Vec::new();
-        let (whole, polls) = definition.clone().expanded();
-        let written = definition.steps.len();
-        for (i, step) in whole.steps.iter().enumerate() {
-            let at = match i.checked_sub(written) {
-                Some(poll) => format!("steps[{}].pause_after.poll", polls[poll]),
-                None => format!("steps[{i}]"),
-            };
-            match &step.work {
-                Work::Action(_) | Work::Poll(_) => {
-                    let Some(action) = step.work.action() else { continue };
-                    let runs = NewStep { queue: action.queue.clone(), ..NewStep::default() };
-                    outside(key, known, &runs, at, &mut faults);
-                }
-                Work::Workflow(sub) if faults.len() < FAULTS_MAX => faults.push(Fault {
-                    field: format!("{at}.workflow"),
-                    problem: format!(
-                        "workflow `{}` may use any queue, and this key has a scope",
-                        sub.workflow
-                    ),
-                    fix: "use a key without a scope".into(),
-                }),
-                _ => {}
-            }
-        }
+        let faults = beyond(key, known, definition);
         if faults.is_empty() { Ok(()) } else { Err(ApiError::OutOfScope(faults)) }
     }
 
@@ -140,6 +116,39 @@ impl Caller {
             outside.map(|queue| Fault { fix: fix(), ..fault(key, "session".into(), Some(queue)) }).collect();
         if faults.is_empty() { Ok(()) } else { Err(ApiError::OutOfScope(faults)) }
     }
+}
+
+/// What of a definition runs elsewhere, or may.
+pub(super) fn beyond(key: &Key, known: &[Name], definition: &Definition) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let (whole, polls) = definition.clone().expanded();
+    let written = definition.steps.len();
+    let run = |action: &ActionDef, at: &str, faults: &mut Vec<Fault>| {
+        let runs = NewStep { queue: action.queue.clone(), ..NewStep::default() };
+        outside(key, known, &runs, at.into(), faults);
+    };
+    for (i, step) in whole.steps.iter().enumerate() {
+        let at = match i.checked_sub(written) {
+            Some(poll) => format!("steps[{}].pause_after.poll", polls[poll]),
+            None => format!("steps[{i}]"),
+        };
+        if let Some(action) = step.work.action() {
+            run(action, &at, &mut faults);
+        }
+        if let Some(undo) = &step.compensation {
+            run(&undo.run, &format!("{at}.compensation"), &mut faults);
+        }
+        if let Work::Workflow(sub) = &step.work
+            && faults.len() < FAULTS_MAX
+        {
+            faults.push(Fault {
+                field: format!("{at}.workflow"),
+                problem: format!("workflow `{}` may use any queue, and this key has a scope", sub.workflow),
+                fix: "use a key without a scope".into(),
+            });
+        }
+    }
+    faults
 }
 
 /// More than a few help nobody.
@@ -186,11 +195,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use model::{KeyId, Timestamp};
 
-    fn caller(role: Role, scope: &[&str]) -> Caller {
+    pub fn caller(role: Role, scope: &[&str]) -> Caller {
         let key = Key {
             id: KeyId::of(7),
             name: "deploy".into(),

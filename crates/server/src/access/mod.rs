@@ -4,12 +4,14 @@ mod caller;
 mod keyring;
 mod pace;
 mod routes;
+mod scope;
 mod way;
 
 pub use caller::{Caller, Shown};
 pub use keyring::Keyring;
 pub use pace::Pace;
 pub use routes::{Routes, Table, delete, form, get, post, put, text};
+pub use scope::{Reported, Scope, Within};
 pub use way::{Cookies, Page, Way};
 
 use crate::describe::Operation;
@@ -39,6 +41,8 @@ pub struct Route {
     pub path: &'static str,
     pub access: Access,
     pub body: Takes,
+    /// What it is about, for a key with a scope.
+    pub within: Within,
     /// What its handler is called in the document.
     pub name: String,
     /// What its handler takes and answers.

@@ -1,6 +1,6 @@
 //! Routes, each declared with what it asks of its caller: one that asks nothing has to say so.
 
-use super::{Access, Route, Takes};
+use super::{Access, Route, Takes, Within};
 use crate::app::App;
 use crate::describe::{Described, name_of};
 use crate::extract::BODY_BYTES_MAX;
@@ -25,10 +25,16 @@ impl Declared {
             path: "",
             access,
             body: Takes::Json,
+            within: Within::Closed,
             name: name_of::<H>(),
             describe: <H as Described<D>>::describe,
         };
         Declared { route, handler }
+    }
+
+    /// A key with a scope is let in for what this is about; without it, it is refused.
+    pub fn within(self, within: Within) -> Declared {
+        Declared { route: Route { within, ..self.route }, ..self }
     }
 
     fn taking(self, body: Takes) -> Declared {

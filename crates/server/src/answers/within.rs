@@ -4,6 +4,7 @@
 //!        it may be short, or empty, and still have a next one.
 
 use super::{steps_down_to, workflows};
+use crate::access::Scope;
 use crate::executions;
 use model::{ExecutionName, StepId, WorkflowId};
 use store::executions::ExecutionFilter;
@@ -19,16 +20,21 @@ pub fn steps_within(browse: &Browse, filter: &Filter) -> Result<wire::StepPage> 
     Ok(wire::StepPage { next: page.next.or(oldest.map(|id| id.to_string())), ..page })
 }
 
-pub fn workflows_within(browse: &Browse, filter: &WorkflowFilter) -> Result<wire::WorkflowPage> {
+/// Of a scope, where there is one.
+pub fn workflows_within(
+    browse: &Browse,
+    filter: &WorkflowFilter,
+    scope: Option<&Scope>,
+) -> Result<wire::WorkflowPage> {
     // Those that are not over for good have an index by their state.
     let is_open = !filter.states.is_empty() && filter.states.iter().all(|state| !state.is_final());
-    let oldest = match is_open {
+    let oldest = match is_open && scope.is_none() {
         true => None,
         false => {
             browse.reach(Listed::Workflows, filter.after.map(|id| *id.bytes()))?.map(WorkflowId::from_bytes)
         }
     };
-    let page = workflows::workflows_down_to(browse, filter, oldest)?;
+    let page = workflows::workflows_down_to(browse, filter, oldest, scope)?;
     Ok(wire::WorkflowPage { next: page.next.or(oldest.map(|id| id.to_string())), ..page })
 }
 

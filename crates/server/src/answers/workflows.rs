@@ -1,6 +1,7 @@
 //! Workflows for people: lists, and one with its steps in the order of its definition.
 
 use super::{PAGE_BYTES_MAX, ROWS_AT_ONCE};
+use crate::access::Scope;
 use crate::convert;
 use crate::secrets::{Known, Secrets};
 use model::definition::{Definition, StepDef, Work};
@@ -16,13 +17,14 @@ const ASKED_MAX: usize = 50;
 
 /// Up to `filter.limit` workflows, newest first, and the cursor of the next page when there is one.
 pub fn workflows(browse: &Browse, filter: &WorkflowFilter) -> Result<wire::WorkflowPage> {
-    workflows_down_to(browse, filter, None)
+    workflows_down_to(browse, filter, None, None)
 }
 
 pub(super) fn workflows_down_to(
     browse: &Browse,
     filter: &WorkflowFilter,
     oldest: Option<WorkflowId>,
+    scope: Option<&Scope>,
 ) -> Result<wire::WorkflowPage> {
     let mut filter = filter.clone();
     let limit = filter.limit.max(1);
@@ -35,9 +37,14 @@ pub(super) fn workflows_down_to(
             if workflows.len() == limit {
                 return Ok(wire::WorkflowPage { workflows, next: filter.after.map(|id| id.to_string()) });
             }
+            filter.after = Some(row.id);
+            if let Some(scope) = scope
+                && !scope.pinned(browse, &row.definition, &mut known)?
+            {
+                continue;
+            }
             let secrets = known.secrets(browse, row)?;
             workflows.push(view(row, &secrets));
-            filter.after = Some(row.id);
         }
         if rows.len() < filter.limit {
             return Ok(wire::WorkflowPage { workflows, next: None });

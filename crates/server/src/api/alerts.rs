@@ -7,6 +7,7 @@ use crate::convert;
 use crate::describe::Tagged;
 use crate::error::ApiError;
 use crate::extract::{Expected, Params, Path, Posted, page_size};
+use crate::pages::ours;
 use axum::Json;
 use axum::extract::State;
 use engine::{EngineError, Review};
@@ -14,7 +15,7 @@ use model::Severity;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
-use store::AlertFilter;
+use store::{AlertFilter, Browse};
 
 #[derive(Deserialize, Default, Clone, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -64,10 +65,18 @@ impl Wanted {
 
 pub async fn list(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::AlertPage>, ApiError> {
-    let (filter, now) = (wanted.filter()?, app.now());
-    Ok(Json(app.read(move |browse| answers::alerts(browse, &filter, now)).await?))
+    let (filter, now, scope) = (wanted.filter()?, app.now(), caller.scope(&app));
+    let read = move |browse: &Browse| {
+        let mut page = answers::alerts(browse, &filter, now)?;
+        if let Some(scope) = scope {
+            page.alerts = ours(page.alerts, |alert| scope.entity(browse, &alert.entity, &alert.entity_id))?;
+        }
+        Ok(page)
+    };
+    app.read(read).await.map(Json)
 }
 
 pub async fn show(

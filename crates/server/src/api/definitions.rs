@@ -17,6 +17,7 @@ use model::definition::Definition;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+use store::Browse;
 
 /// What the text is called where something is wrong with it.
 const NAME: &str = "definition";
@@ -37,8 +38,17 @@ pub async fn apply(
         ));
     }
     caller.covers_definition(&definition, app.site.engine.queues())?;
-    let looked_at = definition.clone();
-    let standing = app.read(move |browse| answers::standing(browse, &looked_at)).await?;
+    let (looked_at, scope) = (definition.clone(), caller.scope(&app));
+    let read = move |browse: &Browse| {
+        // Another version of it counts for whoever starts the newest.
+        match scope {
+            Some(scope) if !scope.versions(browse, &looked_at.workflow, None)? => {
+                Ok(Err(scope.closed(&format!("the workflow `{}`", looked_at.workflow))))
+            }
+            _ => answers::standing(browse, &looked_at).map(Ok),
+        }
+    };
+    let standing = app.read(read).await??;
     let stored = answers::stored(&definition);
     let hash = stored.pinned.hash.to_string();
     let applied = match dry_run {
@@ -93,6 +103,7 @@ pub struct Wanted {
 
 pub async fn list(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::DefinitionPage>, ApiError> {
     let limit = page_size(wanted.limit)?;
@@ -102,9 +113,20 @@ pub async fn list(
         .as_deref()
         .map(|text| answers::definition_cursor(text).ok_or_else(|| ApiError::BadRequest(strange(text))));
     let after = after.transpose()?;
-    let page = app
-        .read(move |browse| answers::definitions(browse, wanted.workflow.as_deref(), after.as_ref(), limit));
-    page.await.map(Json)
+    let scope = caller.scope(&app);
+    let read = move |browse: &Browse| {
+        let mut page = answers::definitions(browse, wanted.workflow.as_deref(), after.as_ref(), limit)?;
+        if let Some(scope) = scope {
+            let mut ours = Vec::new();
+            for line in page.definitions {
+                let found = answers::definition(browse, &line.workflow, Some(&line.version))?;
+                ours.extend(found.filter(|(_, definition)| scope.definition(definition)).map(|_| line));
+            }
+            page.definitions = ours;
+        }
+        Ok(page)
+    };
+    app.read(read).await.map(Json)
 }
 
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -113,9 +135,15 @@ pub struct Named {
     version: Option<String>,
 }
 
-async fn found(app: &App, named: Named) -> Result<(wire::DefinitionView, Definition), ApiError> {
+async fn found(
+    app: &App,
+    caller: &Caller,
+    named: Named,
+) -> Result<(wire::DefinitionView, Definition), ApiError> {
     let Named { workflow, version } = named.clone();
     let found = app.read(move |browse| answers::definition(browse, &workflow, version.as_deref())).await?;
+    let scope = caller.scope(app);
+    let found = found.filter(|(_, definition)| scope.is_none_or(|scope| scope.definition(definition)));
     let name = match named.version {
         Some(version) => format!("{} {version}", named.workflow),
         None => named.workflow,
@@ -126,16 +154,18 @@ async fn found(app: &App, named: Named) -> Result<(wire::DefinitionView, Definit
 /// The newest version.
 pub async fn show(
     state: State<Arc<App>>,
+    caller: Caller,
     named: Path<Named>,
 ) -> Result<Tagged<wire::DefinitionShow>, ApiError> {
-    show_version(state, named).await
+    show_version(state, caller, named).await
 }
 
 pub async fn show_version(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Path(named): Path<Named>,
 ) -> Result<Tagged<wire::DefinitionShow>, ApiError> {
-    let (about, definition) = found(&app, named).await?;
+    let (about, definition) = found(&app, &caller, named).await?;
     let tag = about.hash.clone();
     Ok(Tagged { tag, view: wire::DefinitionShow { about, definition: answers::as_written(&definition) } })
 }
@@ -149,11 +179,12 @@ pub struct Against {
 
 pub async fn diff(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Path(named): Path<Named>,
     Params(Against { to }): Params<Against>,
 ) -> Result<Json<wire::DefinitionDiff>, ApiError> {
     let other = Named { version: Some(to), ..named.clone() };
-    let ((_, from), (_, to)) = (found(&app, named).await?, found(&app, other).await?);
+    let ((_, from), (_, to)) = (found(&app, &caller, named).await?, found(&app, &caller, other).await?);
     Ok(Json(wire::DefinitionDiff { changes: definition::diff(&from, &to).iter().map(changed).collect() }))
 }
 
@@ -196,9 +227,10 @@ pub struct Drawn {
 
 pub async fn graph(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Path(named): Path<Named>,
     Params(Drawn { format }): Params<Drawn>,
 ) -> Result<Picture, ApiError> {
-    let (_, definition) = found(&app, named).await?;
+    let (_, definition) = found(&app, &caller, named).await?;
     drawing::definition(definition, format).await
 }

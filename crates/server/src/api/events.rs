@@ -2,6 +2,7 @@
 
 use crate::access::Caller;
 use crate::app::App;
+use crate::codes;
 use crate::describe::{Answers, Operation};
 use crate::error::ApiError;
 use crate::extract::{Params, workflow_id};
@@ -10,6 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{AppendHeaders, IntoResponse, Response};
+use engine::EngineError;
 use futures_util::stream::unfold;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -45,6 +47,7 @@ impl<S> Answers for Events<S> {
     fn answer(about: &mut Operation) {
         let event = about.schemas.written::<wire::CloudEvent>();
         about.answers(200, [("text/event-stream", Some(event))]);
+        about.refuses(codes::NOT_FOUND);
     }
 }
 
@@ -55,6 +58,12 @@ pub async fn listen(
     Params(asked): Params<Asked>,
 ) -> Result<Events<impl IntoResponse>, ApiError> {
     let workflow = asked.workflow_id.as_deref().map(workflow_id).transpose()?;
+    if let Some(scope) = caller.scope(&app) {
+        let id = workflow.ok_or_else(|| scope.closed("listening without `workflow_id`"))?;
+        if !app.read(move |browse| scope.workflow(browse, id)).await? {
+            return Err(EngineError::NoWorkflow(id).into());
+        }
+    }
     let wanted = Wanted::read(asked.kinds.as_deref(), workflow).map_err(ApiError::BadRequest)?;
     let listener = Listener::join(&app, caller, wanted, from(&headers, asked.after)?).await?;
     let events = unfold(listener, async |mut listener| {

@@ -1,5 +1,6 @@
 //! Executions for code that is not ours: begin, complete, fail, renew, list, show, forget.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::convert::instant;
 use crate::describe::Empty;
@@ -23,8 +24,10 @@ const DAYS_MAX: f64 = 36_500.0;
 
 pub async fn begin(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<BeginBody>,
 ) -> Result<Json<BegunView>, ApiError> {
+    caller.covers_name("namespace", &body.namespace)?;
     let ask = asked(body)?;
     let nothing =
         BegunView { verdict: "replay".into(), owner: None, attempt: None, lease_ends_at: None, answer: None };
@@ -77,31 +80,38 @@ fn span_of(field: &str, days: f64) -> Result<Duration, ApiError> {
     Ok(Duration::from_secs_f64(days * 86_400.0))
 }
 
-fn held(namespace: String, key: String, owner: &str) -> Result<Held, ApiError> {
+fn held(caller: &Caller, namespace: String, key: String, owner: &str) -> Result<Held, ApiError> {
+    caller.covers_name("namespace", &namespace)?;
     Ok(Held { name: ExecutionName { namespace, key }, owner: owner_of(owner)? })
 }
 
 pub async fn complete(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<CompleteBody>,
 ) -> Result<Empty, ApiError> {
-    let held = held(body.namespace, body.key, &body.owner)?;
+    let held = held(&caller, body.namespace, body.key, &body.owner)?;
     let answer = body.answer.map_or_else(|| "null".into(), |raw| raw.get().to_string());
     app.site.engine.executions().complete(&held, answer).await?;
     Ok(Empty)
 }
 
-pub async fn fail(State(app): State<Arc<App>>, Posted(body): Posted<FailBody>) -> Result<Empty, ApiError> {
-    let held = held(body.namespace, body.key, &body.owner)?;
+pub async fn fail(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Posted(body): Posted<FailBody>,
+) -> Result<Empty, ApiError> {
+    let held = held(&caller, body.namespace, body.key, &body.owner)?;
     app.site.engine.executions().fail(&held, body.error).await?;
     Ok(Empty)
 }
 
 pub async fn renew(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Posted(body): Posted<RenewBody>,
 ) -> Result<Json<RenewedView>, ApiError> {
-    let held = held(body.namespace, body.key, &body.owner)?;
+    let held = held(&caller, body.namespace, body.key, &body.owner)?;
     let lease = body.lease_seconds.map_or(limits::EXECUTION_LEASE_DEFAULT, Duration::from_secs);
     let ends = app.site.engine.executions().renew(&held, lease).await?;
     Ok(Json(RenewedView { lease_ends_at: instant(ends) }))
@@ -138,8 +148,10 @@ pub struct Wanted {
 
 pub async fn list(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::ExecutionPage>, ApiError> {
+    caller.covers_name("namespace", wanted.namespace.as_deref().unwrap_or_default())?;
     let bad = |problem: String| ApiError::BadRequest(problem);
     let state = wanted.state.map(|word| word.parse().map_err(|e| bad(format!("state: {e}")))).transpose()?;
     let after = wanted.after.map(|text| {
@@ -153,8 +165,10 @@ pub async fn list(
 
 pub async fn show(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Path((namespace, key)): Path<(String, String)>,
 ) -> Result<Json<wire::ExecutionShow>, ApiError> {
+    caller.covers_name("namespace", &namespace)?;
     let name = ExecutionName { namespace, key };
     let asked = name.clone();
     let found = app.read(move |browse| browse.execution(&asked)).await?;

@@ -24,6 +24,7 @@ pub async fn start(
     Posted(mut body): Posted<FlowBody>,
 ) -> Result<MadeOrThere<FlowNowView>, ApiError> {
     let by = caller.signed(body.by.take())?;
+    caller.covers_name("type", &body.kind)?;
     let start = convert::start_flow(body, by).map_err(|fault| ApiError::Invalid(vec![fault]))?;
     // What it declares is made into steps later, by whoever asks; a key with a scope declares none for other queues.
     let declared = [&start.retry, &start.cancel].into_iter().flatten();

@@ -1,6 +1,6 @@
 //! Message groups: list, show, and what a person does to one.
 
-use super::operate::{How, WHY_DEFAULT, explained};
+use super::operate::{How, Reason};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
@@ -58,7 +58,11 @@ pub async fn operate(
     Posted(body): Posted<wire::OperateBody>,
 ) -> Result<Json<wire::GroupOperatedView>, ApiError> {
     let verb = which(&verb)?;
-    let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
+    let reason = match verb {
+        GroupVerb::Cancel | GroupVerb::SkipHead | GroupVerb::Ignore => Reason::Needed,
+        GroupVerb::Pause | GroupVerb::Resume | GroupVerb::Requeue | GroupVerb::Unblock => Reason::Welcome,
+    };
+    let why = reason.unless(dry_run).said(body.why)?;
     let by = caller.signed(body.by)?;
     let message_group = name.as_str().into();
     let operation = GroupOperation { message_group, verb, by, why, dry_run };

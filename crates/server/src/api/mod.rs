@@ -49,6 +49,7 @@ pub use workflows::Wanted as WantedWorkflows;
 /// What is there some time later.
 pub type Later<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 
+use crate::access::Within::{Alert, Each, Flow, Step, Workflow};
 use crate::access::{Access, Routes, delete, get, post, put, text};
 use model::Right::{Administer, Operate, Start, Track, View, Work};
 
@@ -59,30 +60,36 @@ pub fn routes() -> Routes {
         .at("/readyz", [get(Access::Open, health::readyz)])
         .at("/metrics", [get(View, metrics::metrics)])
         .at("/api/dispatch/process", [post(Access::Token, dispatch::process)])
-        .at("/v1/steps", [get(View, steps::list), post(Start, steps::create)])
-        .at("/v1/steps/{id}", [get(View, steps::show)])
-        .at("/v1/steps/{id}/attempts", [get(View, steps::attempts)])
-        .at("/v1/steps/{id}/{verb}", [post(Operate, operate::operate)])
-        .at("/v1/definitions", [get(View, definitions::list), text(Operate, definitions::apply)])
-        .at("/v1/definitions/{workflow}", [get(View, definitions::show)])
-        .at("/v1/definitions/{workflow}/{version}", [get(View, definitions::show_version)])
-        .at("/v1/definitions/{workflow}/{version}/graph", [get(View, definitions::graph)])
-        .at("/v1/workflows", [get(View, workflows::list), post(Start, workflows::start)])
-        .at("/v1/workflows/{id}", [get(View, workflows::show)])
-        .at("/v1/workflows/{id}/events", [get(View, course::events)])
-        .at("/v1/workflows/{id}/decisions", [get(View, course::decisions)])
-        .at("/v1/workflows/{id}/graph", [get(View, workflows::graph)])
-        .at("/v1/workflows/{id}/steps/{key}/items", [get(View, course::items)])
-        .at("/v1/workflows/{id}/triggers", [get(View, triggers::list)])
-        .at("/v1/workflows/{id}/triggers/{key}", [post(Operate, triggers::send_one)])
-        .at("/v1/workflows/{id}/triggers/{key}/token", [post(Operate, triggers::token)])
+        .at("/v1/steps", [get(View, steps::list).within(Each), post(Start, steps::create).within(Each)])
+        .at("/v1/steps/{id}", [get(View, steps::show).within(Step)])
+        .at("/v1/steps/{id}/attempts", [get(View, steps::attempts).within(Step)])
+        .at("/v1/steps/{id}/{verb}", [post(Operate, operate::operate).within(Step)])
+        .at(
+            "/v1/definitions",
+            [get(View, definitions::list).within(Each), text(Operate, definitions::apply).within(Each)],
+        )
+        .at("/v1/definitions/{workflow}", [get(View, definitions::show).within(Each)])
+        .at("/v1/definitions/{workflow}/{version}", [get(View, definitions::show_version).within(Each)])
+        .at("/v1/definitions/{workflow}/{version}/graph", [get(View, definitions::graph).within(Each)])
+        .at(
+            "/v1/workflows",
+            [get(View, workflows::list).within(Each), post(Start, workflows::start).within(Each)],
+        )
+        .at("/v1/workflows/{id}", [get(View, workflows::show).within(Workflow)])
+        .at("/v1/workflows/{id}/events", [get(View, course::events).within(Workflow)])
+        .at("/v1/workflows/{id}/decisions", [get(View, course::decisions).within(Workflow)])
+        .at("/v1/workflows/{id}/graph", [get(View, workflows::graph).within(Workflow)])
+        .at("/v1/workflows/{id}/steps/{key}/items", [get(View, course::items).within(Workflow)])
+        .at("/v1/workflows/{id}/triggers", [get(View, triggers::list).within(Workflow)])
+        .at("/v1/workflows/{id}/triggers/{key}", [post(Operate, triggers::send_one).within(Workflow)])
+        .at("/v1/workflows/{id}/triggers/{key}/token", [post(Operate, triggers::token).within(Workflow)])
         .at("/trigger/{workflow_id}/{trigger_key}", [post(Access::Token, triggers::receive)])
-        .at("/v1/pauses", [get(View, triggers::pauses)])
-        .at("/v1/workflows/{id}/resolve", [post(Operate, workflows::resolve)])
-        .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate)])
+        .at("/v1/pauses", [get(View, triggers::pauses).within(Each)])
+        .at("/v1/workflows/{id}/resolve", [post(Operate, workflows::resolve).within(Workflow)])
+        .at("/v1/workflows/{id}/{verb}", [post(Operate, workflows::operate).within(Workflow)])
         .at("/v1/polls", [get(View, polls::list)])
         .at("/v1/polls/recover", [post(Operate, polls::recover)])
-        .at("/v1/events", [get(View, events::listen)])
+        .at("/v1/events", [get(View, events::listen).within(Each)])
         .at("/v1/subscriptions", [get(View, subscriptions::list), post(Administer, subscriptions::create)])
         .at(
             "/v1/subscriptions/{id}",
@@ -105,47 +112,53 @@ pub fn routes() -> Routes {
         .at("/v1/ticks", [get(View, ticks::list)])
         .at("/v1/nodes", [get(View, nodes::list)])
         .at("/v1/audit", [get(View, audit::list)])
-        .at("/v1/worker/claim", [post(Work, worker::claim)])
-        .at("/v1/worker/heartbeat", [post(Work, worker::heartbeat)])
-        .at("/v1/worker/report", [post(Work, worker::report)])
-        .at("/v1/worker/leave", [post(Work, worker::leave)])
-        .at("/v1/worker/previous", [post(Work, worker::previous)])
-        .at("/v1/executions", [get(View, executions::list)])
-        .at("/v1/executions/begin", [post(Work, executions::begin)])
-        .at("/v1/executions/complete", [post(Work, executions::complete)])
-        .at("/v1/executions/fail", [post(Work, executions::fail)])
-        .at("/v1/executions/renew", [post(Work, executions::renew)])
+        .and(worked())
+        .and(tracked())
+        .and(told())
+}
+
+/// What workers call, what is done once, and upkeep.
+fn worked() -> Routes {
+    Routes::default()
+        .at("/v1/worker/claim", [post(Work, worker::claim).within(Each)])
+        .at("/v1/worker/heartbeat", [post(Work, worker::heartbeat).within(Each)])
+        .at("/v1/worker/report", [post(Work, worker::report).within(Each)])
+        .at("/v1/worker/leave", [post(Work, worker::leave).within(Each)])
+        .at("/v1/worker/previous", [post(Work, worker::previous).within(Each)])
+        .at("/v1/executions", [get(View, executions::list).within(Each)])
+        .at("/v1/executions/begin", [post(Work, executions::begin).within(Each)])
+        .at("/v1/executions/complete", [post(Work, executions::complete).within(Each)])
+        .at("/v1/executions/fail", [post(Work, executions::fail).within(Each)])
+        .at("/v1/executions/renew", [post(Work, executions::renew).within(Each)])
         .at("/v1/executions/forget", [post(Administer, executions::forget)])
-        .at("/v1/executions/{namespace}/{key}", [get(View, executions::show)])
+        .at("/v1/executions/{namespace}/{key}", [get(View, executions::show).within(Each)])
         .at("/v1/retention", [post(Administer, retention::retain)])
         .at("/v1/keys", [get(Administer, keys::list), post(Administer, keys::create)])
         .at("/v1/keys/{id}/revoke", [post(Administer, keys::revoke)])
-        .and(tracked())
-        .and(told())
 }
 
 /// How far things are, and what runs elsewhere.
 fn tracked() -> Routes {
     Routes::default()
         .at("/v1/progress", [get(View, progress::half_done)])
-        .at("/v1/workflows/{id}/progress", [get(View, progress::workflow)])
-        .at("/v1/steps/{id}/progress", [get(View, progress::step)])
-        .at("/v1/flows", [get(View, flows::list), post(Track, flows::start)])
-        .at("/v1/flows/{id}", [get(View, flows::show)])
-        .at("/v1/flows/{id}/progress", [get(View, progress::flow)])
-        .at("/v1/flows/{id}/steps/{step}/{verb}", [post(Track, flows::mark)])
-        .at("/v1/flows/{id}/state", [post(Track, flows::update)])
-        .at("/v1/flows/{id}/finish", [post(Track, flows::finish)])
-        .at("/v1/flows/{id}/{verb}", [post(Operate, flows::ask)])
+        .at("/v1/workflows/{id}/progress", [get(View, progress::workflow).within(Workflow)])
+        .at("/v1/steps/{id}/progress", [get(View, progress::step).within(Step)])
+        .at("/v1/flows", [get(View, flows::list), post(Track, flows::start).within(Each)])
+        .at("/v1/flows/{id}", [get(View, flows::show).within(Flow)])
+        .at("/v1/flows/{id}/progress", [get(View, progress::flow).within(Flow)])
+        .at("/v1/flows/{id}/steps/{step}/{verb}", [post(Track, flows::mark).within(Flow)])
+        .at("/v1/flows/{id}/state", [post(Track, flows::update).within(Flow)])
+        .at("/v1/flows/{id}/finish", [post(Track, flows::finish).within(Flow)])
+        .at("/v1/flows/{id}/{verb}", [post(Operate, flows::ask).within(Flow)])
 }
 
 /// What stands still, and who is told of what.
 fn told() -> Routes {
     Routes::default()
-        .at("/v1/alerts", [get(View, alerts::list)])
+        .at("/v1/alerts", [get(View, alerts::list).within(Each)])
         .at("/v1/alerts/figures", [get(View, alerts::figures)])
-        .at("/v1/alerts/{id}", [get(View, alerts::show)])
-        .at("/v1/alerts/{id}/{verb}", [post(Operate, alerts::review)])
+        .at("/v1/alerts/{id}", [get(View, alerts::show).within(Alert)])
+        .at("/v1/alerts/{id}/{verb}", [post(Operate, alerts::review).within(Alert)])
         .at("/v1/stuck/detect", [post(Operate, stuck::detect)])
         .at("/v1/stuck/rules", [get(View, stuck::rules)])
         .at(
@@ -170,10 +183,10 @@ fn whole() -> Routes {
     Routes::default()
         .at("/openapi.json", [get(Access::Open, openapi::show)])
         .at("/definition.schema.json", [get(Access::Open, definitions::schema)])
-        .at("/v1/definitions/{workflow}/{version}/diff", [get(View, definitions::diff)])
+        .at("/v1/definitions/{workflow}/{version}/diff", [get(View, definitions::diff).within(Each)])
         .at("/v1/pools/{name}", [get(View, pools::show)])
         .at("/v1/check", [get(Administer, check::check)])
-        .at("/v1/bulk", [get(View, bulk::list), post(Operate, bulk::create)])
-        .at("/v1/bulk/{id}", [get(View, bulk::show)])
-        .at("/v1/bulk/{id}/cancel", [post(Operate, bulk::cancel)])
+        .at("/v1/bulk", [get(View, bulk::list).within(Each), post(Operate, bulk::create).within(Each)])
+        .at("/v1/bulk/{id}", [get(View, bulk::show).within(Each)])
+        .at("/v1/bulk/{id}/cancel", [post(Operate, bulk::cancel).within(Each)])
 }

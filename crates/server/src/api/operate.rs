@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const WHY_DEFAULT: &str = "by hand";
+const WHY_DEFAULT: &str = "by hand";
 /// Bytes of an explanation.
 const WHY_BYTES_MAX: usize = 4_096;
 
@@ -37,8 +37,10 @@ pub async fn operate(
     Posted(body): Posted<wire::OperateBody>,
 ) -> Result<Json<wire::OperatedView>, ApiError> {
     let verb = which(&verb)?;
-    let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
+    // Everything but a retry ends it.
+    let reason = if verb.is_some() { Reason::Needed } else { Reason::Welcome };
     let by = caller.signed(body.by)?;
+    let why = reason.unless(dry_run).said(body.why)?;
     let operation = Operation { step, by, why, verb, dry_run, expected: expected.step()? };
     let done = app.site.engine.operate(operation).await?;
     Ok(Json(convert::operated_view(&done)))
@@ -58,6 +60,31 @@ fn which(word: &str) -> Result<Option<Verb>, ApiError> {
         let known = verbs().join(", ");
         ApiError::NotFound(format!("`{word}` cannot be done to a step; these can: {known}"))
     })
+}
+
+/// Whether somebody has to say why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Work is thrown away or undone: whoever looks later is to know why.
+    Needed,
+    Welcome,
+}
+
+impl Reason {
+    /// What is only tried needs none.
+    pub fn unless(self, dry_run: bool) -> Reason {
+        if dry_run { Reason::Welcome } else { self }
+    }
+
+    pub fn said(self, why: Option<String>) -> Result<String, ApiError> {
+        match (explained(why)?, self) {
+            (Some(why), _) => Ok(why),
+            (None, Reason::Welcome) => Ok(WHY_DEFAULT.into()),
+            (None, Reason::Needed) => {
+                Err(ApiError::fault("why", "it is not said", "say why; it goes on record with what is done"))
+            }
+        }
+    }
 }
 
 /// Why, if it is said.

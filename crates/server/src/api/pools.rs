@@ -3,8 +3,9 @@
 use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
+use crate::describe::Tagged;
 use crate::error::ApiError;
-use crate::extract::{Params, Path, Posted, Signed};
+use crate::extract::{Expected, Params, Path, Posted, Signed};
 use crate::pages::{Order, Wanted, part};
 use axum::Json;
 use axum::extract::State;
@@ -31,21 +32,35 @@ async fn found(app: &App, name: &str) -> Result<PoolUse, ApiError> {
 pub async fn show(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-) -> Result<Json<wire::PoolView>, ApiError> {
-    Ok(Json(convert::pool_view(&found(&app, &name).await?, app.now())))
+) -> Result<Tagged<wire::PoolView>, ApiError> {
+    Ok(tagged(&app, &found(&app, &name).await?))
 }
 
-/// The same call makes a pool and changes one.
+fn tagged(app: &App, pool: &PoolUse) -> Tagged<wire::PoolView> {
+    Tagged { tag: convert::pool_tag(&pool.pool), view: convert::pool_view(pool, app.now()) }
+}
+
+/// The same call makes a pool and changes one; with `If-Match`, one that is as it was seen.
 pub async fn set(
     State(app): State<Arc<App>>,
     caller: Caller,
+    expected: Expected,
     Posted(mut body): Posted<wire::PoolBody>,
-) -> Result<Json<wire::PoolView>, ApiError> {
+) -> Result<Tagged<wire::PoolView>, ApiError> {
     let by = caller.signed(body.by.take())?;
     let pool = convert::pool(&body).map_err(|fault| ApiError::Invalid(vec![fault]))?;
     let name = pool.name.clone();
-    app.site.engine.put_pool(pool, by).await?;
-    Ok(Json(convert::pool_view(&found(&app, &name).await?, app.now())))
+    match expected.text() {
+        None => app.site.engine.put_pool(pool, by).await?,
+        Some(tag) => {
+            let changed = || ApiError::Changed(format!("pool `{name}` has changed since; look at it again"));
+            let seen = found(&app, &name).await.map_err(|_| changed())?.pool;
+            let is_seen = convert::pool_tag(&seen) == tag;
+            let set = if is_seen { app.site.engine.set_pool(pool, seen, by).await? } else { None };
+            set.ok_or_else(changed)?;
+        }
+    }
+    Ok(tagged(&app, &found(&app, &name).await?))
 }
 
 pub async fn remove(

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
-use store::Filter;
+use store::{Browse, Filter};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +38,15 @@ pub async fn create(
     }
     let engine = &app.site.engine;
     caller.covers_steps(&body.steps, engine.queues())?;
+    if let Some(scope) = caller.scope(&app) {
+        let steps = body.steps;
+        let read = move |browse: &Browse| Ok((scope.joined(browse, &steps, "steps")?, steps));
+        let (faults, steps) = app.read(read).await?;
+        if !faults.is_empty() {
+            return Err(ApiError::OutOfScope(faults));
+        }
+        body.steps = steps;
+    }
     let created = match caller.key() {
         Some(key) => engine.create_by(body.steps, key.signature()).await?,
         None => engine.create(body.steps).await?,
@@ -88,6 +97,7 @@ impl Wanted {
             statuses: words(&self.status).map(status).collect::<Result<_, _>>()?,
             action: self.action,
             queue: self.queue,
+            queues: Vec::new(),
             dispatch_group: self.dispatch_group,
             step_key: self.step_key,
             relatable_type: self.relatable_type,
@@ -115,9 +125,10 @@ fn read<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, ApiError>
 
 pub async fn list(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::StepPage>, ApiError> {
-    let filter = wanted.filter()?;
+    let filter = Filter { queues: caller.queues(), ..wanted.filter()? };
     Ok(Json(app.read(move |browse| answers::steps(browse, &filter)).await?))
 }
 

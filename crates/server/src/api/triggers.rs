@@ -7,7 +7,7 @@ use crate::convert;
 use crate::describe::TakenOrKept;
 use crate::error::ApiError;
 use crate::extract::{Params, Path, PostedText, Signed, ThisWorkflow, page_size, workflow_id};
-use crate::pages::{Wanted, place, place_in_time};
+use crate::pages::{Wanted, ours, place, place_in_time};
 use crate::triggers::{Sender, Source, sender};
 use axum::Json;
 use axum::extract::State;
@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
+use store::Browse;
 use store::pauses::Waiting;
 
 /// How long it is known where a signed message came first: far longer than it is taken.
@@ -169,6 +170,7 @@ pub struct WantedPauses {
 
 pub async fn pauses(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Params(wanted): Params<WantedPauses>,
 ) -> Result<Json<wire::PausePage>, ApiError> {
     let limit = page_size(wanted.limit)?;
@@ -177,6 +179,13 @@ pub async fn pauses(
     let which =
         within.map_or(Waiting::All, |seconds| Waiting::DueBy(app.now() + Duration::from_secs(seconds)));
     let after = place_in_time(wanted.after.as_deref())?;
-    let pauses = app.read(move |browse| answers::pauses_behind(browse, (of, which), after, limit)).await?;
-    Ok(Json(pauses))
+    let scope = caller.scope(&app);
+    let read = move |browse: &Browse| {
+        let mut page = answers::pauses_behind(browse, (of, which), after, limit)?;
+        if let Some(scope) = scope {
+            page.pauses = ours(page.pauses, |pause| scope.entity(browse, "pause", &pause.workflow_id))?;
+        }
+        Ok(page)
+    };
+    app.read(read).await.map(Json)
 }

@@ -1,6 +1,6 @@
 //! Workers in other processes: claim, heartbeat, report, leave, and what came before a step.
 
-use crate::access::Caller;
+use crate::access::{Caller, Reported};
 use crate::app::App;
 use crate::convert::worker::{self as convert, held, held_views};
 use crate::error::ApiError;
@@ -11,6 +11,7 @@ use engine::{EngineError, ReportAnswer, Told};
 use model::{Name, Outcome, Report, SessionId, SessionOffer, StepId, limits};
 use std::sync::Arc;
 use std::time::Duration;
+use store::Browse;
 use wire::{
     ClaimBody, ClaimedPage, HeartbeatBody, HeartbeatView, Held, LeaveBody, PreviousBody, PreviousView,
     ReportAnswerView, ReportBody, ReportedView,
@@ -164,6 +165,7 @@ pub async fn report(
         .iter()
         .map(|item| may(&caller, &app, convert::report(item.get(), session, now)?))
         .collect();
+    let read = within(&app, &caller, read).await?;
     let good: Vec<Report> = read.iter().filter_map(|item| item.as_ref().ok().cloned()).collect();
     let mut applied = match good.is_empty() {
         true => Vec::new(),
@@ -171,16 +173,43 @@ pub async fn report(
     }
     .into_iter();
     let answers = read.into_iter().map(|item| match item {
-        Err(problem) => ReportAnswerView { answer: "refused".into(), detail: Some(problem) },
+        Err(told) => told,
         Ok(_) => match applied.next() {
             Some(ReportAnswer::Applied) => ReportAnswerView { answer: "applied".into(), detail: None },
-            _ => {
-                let detail = "this run had lost its step; it is on record and changes nothing";
-                ReportAnswerView { answer: "late".into(), detail: Some(detail.into()) }
-            }
+            _ => late(),
         },
     });
     Ok(Json(ReportedView { answers: answers.collect() }))
+}
+
+fn late() -> ReportAnswerView {
+    let detail = "this run had lost its step; it is on record and changes nothing";
+    ReportAnswerView { answer: "late".into(), detail: Some(detail.into()) }
+}
+
+/// What a key with a scope reports of steps of other queues is not even put on record; it is told what is told of a step that does
+/// not exist.
+async fn within(
+    app: &App,
+    caller: &Caller,
+    read: Vec<Result<Report, String>>,
+) -> Result<Vec<Result<Report, ReportAnswerView>>, ApiError> {
+    let refused = |problem| ReportAnswerView { answer: "refused".into(), detail: Some(problem) };
+    let read = read.into_iter().map(move |item| item.map_err(refused));
+    let Some(scope) = caller.scope(app) else { return Ok(read.collect()) };
+    let read: Vec<Result<Report, ReportAnswerView>> = read.collect();
+    let look = move |browse: &Browse| {
+        let look = |item: Result<Report, ReportAnswerView>| {
+            let Ok(report) = item else { return Ok(item) };
+            Ok(match scope.reported(browse, &report)? {
+                Reported::Ours => Ok(report),
+                Reported::Elsewhere => Err(late()),
+                Reported::Refused(problem) => Err(refused(problem)),
+            })
+        };
+        read.into_iter().map(look).collect()
+    };
+    app.read(look).await
 }
 
 /// Children are steps that somebody makes.

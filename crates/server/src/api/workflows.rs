@@ -1,6 +1,6 @@
 //! Workflows: start, list, show, and what a person does to one.
 
-use super::operate::{How, WHY_DEFAULT, explained};
+use super::operate::{How, Reason};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
@@ -13,9 +13,11 @@ use crate::extract::{Expected, Params, Path, Posted, ThisWorkflow, Traced};
 use axum::Json;
 use axum::extract::State;
 use engine::{EngineError, Forced, StartWorkflow, WorkflowOperation, WorkflowVerb};
+use model::{Decision, RetryMode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+use store::Browse;
 
 pub use super::workflow_filter::Wanted;
 
@@ -45,22 +47,29 @@ pub async fn start(
     Ok(Created(convert::started_view(&started)))
 }
 
-/// The version to start. For a key with a scope it is the very one that was looked at.
+/// The version to start. For a key with a scope it is the very one that was looked at, and one that runs elsewhere is not there.
 async fn covered(app: &App, caller: &Caller, body: &wire::StartBody) -> Result<Option<String>, ApiError> {
-    if !caller.has_scope() {
-        return Ok(body.version.clone());
-    }
+    let Some(scope) = caller.scope(app) else { return Ok(body.version.clone()) };
     let (workflow, version) = (body.workflow.clone(), body.version.clone());
     let found = app.read(move |browse| answers::definition(browse, &workflow, version.as_deref())).await?;
     let missing = || ApiError::Engine(EngineError::NoDefinition(body.workflow.clone()));
-    let (about, definition) = found.ok_or_else(missing)?;
-    caller.covers_definition(&definition, app.site.engine.queues())?;
+    let found = found.filter(|(_, definition)| scope.definition(definition));
+    let (about, _) = found.ok_or_else(missing)?;
     Ok(Some(about.version))
 }
 
-pub async fn list(State(app): State<Arc<App>>, wanted: Wanted) -> Result<Json<wire::WorkflowPage>, ApiError> {
-    let filter = wanted.filter()?;
-    Ok(Json(app.read(move |browse| answers::workflows(browse, &filter)).await?))
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    wanted: Wanted,
+) -> Result<Json<wire::WorkflowPage>, ApiError> {
+    let (filter, scope) = (wanted.filter()?, caller.scope(&app));
+    let read = move |browse: &Browse| match scope {
+        // Not all that are looked through are shown, so it ends somewhere.
+        Some(scope) => answers::workflows_within(browse, &filter, Some(&scope)),
+        None => answers::workflows(browse, &filter),
+    };
+    Ok(Json(app.read(read).await?))
 }
 
 pub async fn show(
@@ -91,9 +100,9 @@ pub async fn operate(
     Posted(body): Posted<wire::WorkflowOperateBody>,
 ) -> Result<Json<wire::WorkflowOperatedView>, ApiError> {
     let verb = which(&verb)?;
-    let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
-    let (by, expected) = (caller.signed(body.by)?, expected.revision()?);
     let dry_run = dry_run || body.dry_run;
+    let why = reason(&verb).unless(dry_run).said(body.why)?;
+    let (by, expected) = (caller.signed(body.by)?, expected.revision()?);
     let force = forced(body.force, body.payload)?;
     let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force };
     let done = app.site.engine.operate_workflow(operation).await?;
@@ -124,12 +133,22 @@ pub async fn resolve(
 ) -> Result<Json<wire::WorkflowOperatedView>, ApiError> {
     let decision =
         convert::decision(&body).map_err(|fault| ApiError::fault(&fault.field, fault.problem, fault.fix))?;
-    let why = explained(body.why)?.unwrap_or_else(|| WHY_DEFAULT.into());
-    let (by, expected) = (caller.signed(body.by)?, expected.revision()?);
     let (verb, dry_run) = (WorkflowVerb::Resolve(decision), dry_run || body.dry_run);
+    let why = reason(&verb).unless(dry_run).said(body.why)?;
+    let (by, expected) = (caller.signed(body.by)?, expected.revision()?);
     let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force: None };
     let done = app.site.engine.operate_workflow(operation).await?;
     Ok(Json(convert::workflow_operated_view(&done, dry_run)))
+}
+
+/// What ends a workflow, undoes what it did or leaves it undone cannot be taken back.
+fn reason(verb: &WorkflowVerb) -> Reason {
+    match verb {
+        WorkflowVerb::Pause | WorkflowVerb::Resume => Reason::Welcome,
+        WorkflowVerb::Resolve(Decision::Retry { .. } | Decision::RetryCompensation) => Reason::Welcome,
+        WorkflowVerb::Resolve(Decision::RetryFromStep { mode: RetryMode::RetryOnly, .. }) => Reason::Welcome,
+        WorkflowVerb::Cancel | WorkflowVerb::Resolve(_) => Reason::Needed,
+    }
 }
 
 fn verbs() -> Vec<&'static str> {

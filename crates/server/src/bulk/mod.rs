@@ -7,7 +7,7 @@
 mod order;
 mod preview;
 
-pub use order::BulkOrder;
+pub use order::{BulkOrder, What};
 pub use preview::preview;
 
 use crate::error::ApiError;

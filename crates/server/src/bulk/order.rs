@@ -28,6 +28,9 @@ pub struct BulkOrder {
     /// How many were meant when it was asked for.
     pub matched: u64,
     pub more: bool,
+    /// The queues of the key that asked, if it has a scope: no step of another queue is meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scope: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +58,7 @@ fn read<T: FromStr<Err: Display>>(field: &str, text: &str) -> Result<T, Fault> {
 
 impl BulkOrder {
     /// Understood as far as it can be without looking at what it is about.
-    pub fn of(body: BulkBody, by: String) -> Result<BulkOrder, Fault> {
+    pub fn of(body: BulkBody, by: String, scope: Vec<String>) -> Result<BulkOrder, Fault> {
         let what = match body.what.as_str() {
             "steps" => What::Steps,
             "workflows" => What::Workflows,
@@ -75,16 +78,20 @@ impl BulkOrder {
         }
         let why =
             explained(body.why).map_err(|refused| fault("why", refused.to_string(), "say it shorter"))?;
+        if why.is_none() && !body.dry_run {
+            return Err(fault("why", "it is not said", "say why; it goes into the audit of each"));
+        }
         let order = BulkOrder {
             what,
             filter: body.filter,
             verb: body.verb,
             decision: body.decision,
-            why: why.unwrap_or_else(|| "in bulk".into()),
+            why: why.unwrap_or_default(),
             by,
             per_second: body.per_second,
             matched: 0,
             more: false,
+            scope,
         };
         order.act()?;
         match what {
@@ -132,6 +139,20 @@ impl BulkOrder {
         }
     }
 
+    /// More than a few are done something to only by somebody who knows how many they are.
+    pub fn confirmed(&self, confirm: Option<u64>) -> Result<(), Fault> {
+        let (n, max) = (self.matched, limits::BULK_UNCONFIRMED_MAX as u64);
+        if n <= max || confirm.is_some_and(|confirmed| confirmed >= n) {
+            return Ok(());
+        }
+        let found = if self.more { format!("more than {n} are meant") } else { format!("{n} are meant") };
+        let problem = match confirm {
+            Some(confirmed) => format!("{found}, and {confirmed} were confirmed"),
+            None => format!("{found}, and more than {max} need to be confirmed"),
+        };
+        Err(fault("confirm", problem, format!("send `confirm: {n}` if that is what you want")))
+    }
+
     /// What is done, in one word.
     pub fn word(&self) -> String {
         match self.act() {
@@ -155,6 +176,7 @@ impl BulkOrder {
             states: said.state.iter().map(|word| read("filter.state", word)).collect::<Result<_, _>>()?,
             action: said.action.clone(),
             queue: said.queue.clone(),
+            queues: self.scope.clone(),
             dispatch_group: said.dispatch_group.clone(),
             step_key: said.step_key.clone(),
             relatable_type: said.relatable_type.clone(),
@@ -253,7 +275,8 @@ mod tests {
 
     fn order(json: &str) -> Result<BulkOrder, String> {
         let body: BulkBody = serde_json::from_str(json).unwrap();
-        BulkOrder::of(body, "anna".into()).map_err(|fault| fault.to_string())
+        BulkOrder::of(BulkBody { why: Some("late".into()), ..body }, "anna".into(), Vec::new())
+            .map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -296,7 +319,7 @@ mod tests {
         let read = order(json).unwrap();
         let filter = read.workflows().unwrap();
         assert_eq!((filter.states, filter.unresolved), (vec![WorkflowState::Failed], true));
-        assert_eq!((read.word().as_str(), read.why.as_str()), ("retry", "in bulk"));
+        assert_eq!((read.word().as_str(), read.why.as_str()), ("retry", "late"));
         let stored: BulkOrder = serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
         assert_eq!(stored.word(), "retry");
     }

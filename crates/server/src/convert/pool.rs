@@ -18,6 +18,15 @@ pub fn pool_view(pool: &PoolUse, now: Timestamp) -> wire::PoolView {
     }
 }
 
+/// What a pool allows, as an `ETag`: whoever saw the same limits saw the same pool.
+pub fn pool_tag(pool: &Pool) -> String {
+    let concurrency = pool.concurrency.map_or("any".into(), |n| n.to_string());
+    match pool.rate {
+        Some(rate) => format!("{concurrency}-{}-{}-{}", rate.starts, rate.per.as_micros(), rate.burst),
+        None => concurrency,
+    }
+}
+
 /// A pool from what a request asks for.
 pub fn pool(body: &wire::PoolBody) -> Result<Pool, Fault> {
     let fault =

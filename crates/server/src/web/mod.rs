@@ -47,28 +47,30 @@ pub use address::{escaped, unescaped};
 pub use problem::instead as problem_instead;
 pub use sign_in::{COOKIES, instead as sign_in_instead};
 
-use crate::access::{Access, Routes, form, get, post};
+use crate::access::Within::{Alert, Each, Nothing, Step, Workflow};
+use crate::access::{Access, Caller, Routes, form, get, post};
 use crate::live;
 use axum::response::Redirect;
 use model::Right::{Administer, Operate, View};
 
-async fn home() -> Redirect {
-    Redirect::to("/step-dispatcher")
+/// The figures are of everybody; a key with a scope begins with its steps.
+async fn home(caller: Caller) -> Redirect {
+    Redirect::to(if caller.has_scope() { "/step-dispatcher/steps" } else { "/step-dispatcher" })
 }
 
 pub fn routes() -> Routes {
     Routes::default()
-        .at("/", [get(View, home)])
+        .at("/", [get(View, home).within(Nothing)])
         .at("/step-dispatcher", [get(View, step_dispatcher::page)])
         .at("/step-dispatcher/api", [get(View, step_dispatcher::api)])
         .at("/step-dispatcher/live", [get(View, live::listen)])
         .at("/step-dispatcher/toggle", [post(Operate, step_dispatcher::toggle)])
-        .at("/step-dispatcher/steps", [get(View, steps::page)])
-        .at("/step-dispatcher/steps/{id}", [get(View, step::page)])
-        .at("/workflows", [get(View, workflows::page)])
-        .at("/workflows/{id}", [get(View, workflow::page)])
+        .at("/step-dispatcher/steps", [get(View, steps::page).within(Each)])
+        .at("/step-dispatcher/steps/{id}", [get(View, step::page).within(Step)])
+        .at("/workflows", [get(View, workflows::page).within(Each)])
+        .at("/workflows/{id}", [get(View, workflow::page).within(Workflow)])
         .at("/alerts", [get(View, alerts::page)])
-        .at("/alerts/{id}", [get(View, alert::page)])
+        .at("/alerts/{id}", [get(View, alert::page).within(Alert)])
         .at("/message-groups", [get(View, message_groups::page)])
         .at("/message-groups/{name}", [get(View, message_group::page)])
         .at("/notifications", [get(View, notifications::page)])
@@ -77,7 +79,7 @@ pub fn routes() -> Routes {
             [get(Access::Token, approve::page), form(Access::Token, approve::answer)],
         )
         .at("/sign-in", [get(Access::Open, sign_in::page), form(Access::Open, sign_in::enter)])
-        .at("/sign-out", [form(View, sign_in::leave)])
+        .at("/sign-out", [form(View, sign_in::leave).within(Nothing)])
         .at("/progress", [get(View, progress::page)])
         .at("/flows", [get(View, flows::page)])
         .at("/flows/{id}", [get(View, flow::page)])
@@ -93,7 +95,10 @@ pub fn routes() -> Routes {
 fn around() -> Routes {
     Routes::default()
         .at("/waiting", [get(View, waiting::page)])
-        .at("/waiting/{workflow_id}/{trigger_key}", [get(Operate, answer::page), form(Operate, answer::send)])
+        .at(
+            "/waiting/{workflow_id}/{trigger_key}",
+            [get(Operate, answer::page).within(Workflow), form(Operate, answer::send).within(Workflow)],
+        )
         .at("/pools", [get(View, pools::page)])
         .at("/executions", [get(View, executions::page)])
         .at("/executions/{namespace}/{key}", [get(View, execution::page)])

@@ -67,9 +67,10 @@ pub async fn enter(
         return shown(&app, StatusCode::UNPROCESSABLE_ENTITY, entry(Some("Enter a key.")));
     };
     match admitted(&app, text.trim(), &caller).await {
-        Ok(token) => {
+        Ok((token, key)) => {
+            let first = if key.scope.is_empty() { "/step-dispatcher" } else { "/step-dispatcher/steps" };
             let set = (header::SET_COOKIE, set_cookie(token.reveal(), cookies));
-            (AppendHeaders([set]), Redirect::to("/step-dispatcher")).into_response()
+            (AppendHeaders([set]), Redirect::to(first)).into_response()
         }
         Err(refused @ ApiError::BadKey) => instead(&app, &refused),
         Err(refused @ ApiError::Forbidden(_)) => {
@@ -80,13 +81,13 @@ pub async fn enter(
 }
 
 /// A new token for whoever may look; what the browser held before is worth nothing any more.
-async fn admitted(app: &App, text: &str, before: &Caller) -> Result<BrowserToken, ApiError> {
+async fn admitted(app: &App, text: &str, before: &Caller) -> Result<(BrowserToken, Arc<Key>), ApiError> {
     let key = app.keys.recognise(text, app.now()).await?;
     Caller::Key { key: key.clone(), shown: Shown::Bearer }.must(Right::View)?;
     sign_out(app, before).await?;
     let token = app.site.engine.sign_in(key.id, app.now()).await?;
     app.keys.forget().await;
-    Ok(token)
+    Ok((token, key))
 }
 
 pub async fn leave(State(app): State<Arc<App>>, caller: Caller) -> Response {

@@ -23,7 +23,12 @@ pub async fn page(
     ThisStep(id): ThisStep,
 ) -> Result<Markup, ApiError> {
     let shown = app.show(id).await?;
-    let family = app.read(move |browse| answers::family(browse, id)).await?;
+    let mut family = app.read(move |browse| answers::family(browse, id)).await?;
+    if let Some(scope) = caller.scope(&app) {
+        let is_ours = |step: &StepView| scope.queue(&step.queue);
+        family.above.retain(is_ours);
+        family.below.retain(is_ours);
+    }
     let may_operate = caller.must(Right::Operate).is_ok();
     let doable = may_operate.then(|| possible(&shown));
     let body = render(&Page { shown: &shown, family, doable });

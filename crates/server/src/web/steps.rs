@@ -2,6 +2,7 @@
 
 use super::address::query;
 use super::layout::{Frame, nothing, page as framed, tone};
+use crate::access::Caller;
 use crate::answers;
 use crate::api::Wanted;
 use crate::app::App;
@@ -13,15 +14,20 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use model::{State as StepState, StepId};
 use std::sync::Arc;
+use store::Filter;
 
-pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Response, ApiError> {
+pub async fn page(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Params(wanted): Params<Wanted>,
+) -> Result<Response, ApiError> {
     let wanted = given(wanted);
     // Whoever has an id writes it where they would write anything else.
     if let Some(id) = wanted.action.as_deref().and_then(|text| text.parse::<StepId>().ok()) {
         return Ok(Redirect::to(&format!("/step-dispatcher/steps/{id}")).into_response());
     }
     let chosen = wanted.clone();
-    let filter = wanted.filter()?;
+    let filter = Filter { queues: caller.queues(), ..wanted.filter()? };
     let page = app.read(move |browse| answers::steps_within(browse, &filter)).await?;
     let frame = Frame {
         title: "Steps",

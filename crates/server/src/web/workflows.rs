@@ -2,6 +2,7 @@
 
 use super::address::query;
 use super::layout::{Frame, nothing, page as framed};
+use crate::access::Caller;
 use crate::answers;
 use crate::api::WantedWorkflows as Wanted;
 use crate::app::App;
@@ -15,15 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::{WorkflowPage, WorkflowView};
 
-pub async fn page(State(app): State<Arc<App>>, mut wanted: Wanted) -> Result<Response, ApiError> {
+pub async fn page(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    mut wanted: Wanted,
+) -> Result<Response, ApiError> {
     // What a form leaves empty is not asked for.
     wanted.pairs.retain(|(_, value)| !value.is_empty());
     // Whoever has an id writes it where they would write anything else.
     if let Some(id) = wanted.said("workflow").and_then(|text| text.parse::<WorkflowId>().ok()) {
         return Ok(Redirect::to(&format!("/workflows/{id}")).into_response());
     }
-    let filter = wanted.filter()?;
-    let page = app.read(move |browse| answers::workflows_within(browse, &filter)).await?;
+    let (filter, scope) = (wanted.filter()?, caller.scope(&app));
+    let page = app.read(move |browse| answers::workflows_within(browse, &filter, scope.as_ref())).await?;
     let frame = Frame {
         title: "Workflows",
         version: app.site.version,

@@ -5,41 +5,42 @@ use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use model::{Right, Role};
 use serde_json::{Value, json};
-use stepfast_server::{self as server, Access, Route, Takes};
+use stepfast_server::{self as server, Access, Route, Takes, Within};
 
-/// What each route asks for. A new route is added here by whoever has thought about it.
+/// What each route asks for, and what it is about for a key with a scope, to which every other is closed. A new route is added here
+/// by whoever has thought about it.
 const EXPECTED: &str = "
     GET  /livez                      open
     GET  /readyz                     open
     GET  /metrics                    view
     POST /api/dispatch/process       token
-    GET  /v1/steps                   view
-    POST /v1/steps                   start
-    GET  /v1/steps/{id}              view
-    GET  /v1/steps/{id}/attempts     view
-    POST /v1/steps/{id}/{verb}       operate
-    GET  /v1/definitions             view
-    POST /v1/definitions             operate
-    GET  /v1/definitions/{workflow}  view
-    GET  /v1/definitions/{workflow}/{version} view
-    GET  /v1/definitions/{workflow}/{version}/graph view
-    GET  /v1/workflows               view
-    POST /v1/workflows               start
-    GET  /v1/workflows/{id}          view
-    GET  /v1/workflows/{id}/events   view
-    GET  /v1/workflows/{id}/decisions view
-    GET  /v1/workflows/{id}/graph    view
-    GET  /v1/workflows/{id}/steps/{key}/items view
-    GET  /v1/workflows/{id}/triggers view
-    POST /v1/workflows/{id}/triggers/{key} operate
-    POST /v1/workflows/{id}/triggers/{key}/token operate
+    GET  /v1/steps                   view each
+    POST /v1/steps                   start each
+    GET  /v1/steps/{id}              view step
+    GET  /v1/steps/{id}/attempts     view step
+    POST /v1/steps/{id}/{verb}       operate step
+    GET  /v1/definitions             view each
+    POST /v1/definitions             operate each
+    GET  /v1/definitions/{workflow}  view each
+    GET  /v1/definitions/{workflow}/{version} view each
+    GET  /v1/definitions/{workflow}/{version}/graph view each
+    GET  /v1/workflows               view each
+    POST /v1/workflows               start each
+    GET  /v1/workflows/{id}          view workflow
+    GET  /v1/workflows/{id}/events   view workflow
+    GET  /v1/workflows/{id}/decisions view workflow
+    GET  /v1/workflows/{id}/graph    view workflow
+    GET  /v1/workflows/{id}/steps/{key}/items view workflow
+    GET  /v1/workflows/{id}/triggers view workflow
+    POST /v1/workflows/{id}/triggers/{key} operate workflow
+    POST /v1/workflows/{id}/triggers/{key}/token operate workflow
     POST /trigger/{workflow_id}/{trigger_key} token
-    GET  /v1/pauses                  view
-    POST /v1/workflows/{id}/resolve  operate
-    POST /v1/workflows/{id}/{verb}   operate
+    GET  /v1/pauses                  view each
+    POST /v1/workflows/{id}/resolve  operate workflow
+    POST /v1/workflows/{id}/{verb}   operate workflow
     GET  /v1/polls                   view
     POST /v1/polls/recover           operate
-    GET  /v1/events                  view
+    GET  /v1/events                  view each
     GET  /v1/subscriptions           view
     POST /v1/subscriptions           administer
     GET  /v1/subscriptions/{id}      view
@@ -63,37 +64,37 @@ const EXPECTED: &str = "
     GET  /v1/ticks                   view
     GET  /v1/nodes                   view
     GET  /v1/audit                   view
-    POST /v1/worker/claim            work
-    POST /v1/worker/heartbeat        work
-    POST /v1/worker/report           work
-    POST /v1/worker/leave            work
-    POST /v1/worker/previous         work
-    GET  /v1/executions              view
-    POST /v1/executions/begin        work
-    POST /v1/executions/complete     work
-    POST /v1/executions/fail         work
-    POST /v1/executions/renew        work
+    POST /v1/worker/claim            work each
+    POST /v1/worker/heartbeat        work each
+    POST /v1/worker/report           work each
+    POST /v1/worker/leave            work each
+    POST /v1/worker/previous         work each
+    GET  /v1/executions              view each
+    POST /v1/executions/begin        work each
+    POST /v1/executions/complete     work each
+    POST /v1/executions/fail         work each
+    POST /v1/executions/renew        work each
     POST /v1/executions/forget       administer
-    GET  /v1/executions/{namespace}/{key} view
+    GET  /v1/executions/{namespace}/{key} view each
     POST /v1/retention               administer
     GET  /v1/keys                    administer
     POST /v1/keys                    administer
     POST /v1/keys/{id}/revoke        administer
     GET  /v1/progress                view
-    GET  /v1/workflows/{id}/progress view
-    GET  /v1/steps/{id}/progress     view
+    GET  /v1/workflows/{id}/progress view workflow
+    GET  /v1/steps/{id}/progress     view step
     GET  /v1/flows                   view
-    POST /v1/flows                   track
-    GET  /v1/flows/{id}              view
-    GET  /v1/flows/{id}/progress     view
-    POST /v1/flows/{id}/steps/{step}/{verb} track
-    POST /v1/flows/{id}/state        track
-    POST /v1/flows/{id}/finish       track
-    POST /v1/flows/{id}/{verb}       operate
-    GET  /v1/alerts                  view
+    POST /v1/flows                   track each
+    GET  /v1/flows/{id}              view flow
+    GET  /v1/flows/{id}/progress     view flow
+    POST /v1/flows/{id}/steps/{step}/{verb} track flow
+    POST /v1/flows/{id}/state        track flow
+    POST /v1/flows/{id}/finish       track flow
+    POST /v1/flows/{id}/{verb}       operate flow
+    GET  /v1/alerts                  view each
     GET  /v1/alerts/figures          view
-    GET  /v1/alerts/{id}             view
-    POST /v1/alerts/{id}/{verb}      operate
+    GET  /v1/alerts/{id}             view alert
+    POST /v1/alerts/{id}/{verb}      operate alert
     POST /v1/stuck/detect            operate
     GET  /v1/stuck/rules             view
     GET  /v1/stuck/rules/{name}      view
@@ -108,24 +109,24 @@ const EXPECTED: &str = "
     GET  /v1/notices                 view
     GET  /openapi.json               open
     GET  /definition.schema.json     open
-    GET  /v1/definitions/{workflow}/{version}/diff view
+    GET  /v1/definitions/{workflow}/{version}/diff view each
     GET  /v1/pools/{name}            view
     GET  /v1/check                   administer
-    GET  /v1/bulk                    view
-    POST /v1/bulk                    operate
-    GET  /v1/bulk/{id}               view
-    POST /v1/bulk/{id}/cancel        operate
-    GET  /                           view
+    GET  /v1/bulk                    view each
+    POST /v1/bulk                    operate each
+    GET  /v1/bulk/{id}               view each
+    POST /v1/bulk/{id}/cancel        operate each
+    GET  /                           view nothing
     GET  /step-dispatcher            view
     GET  /step-dispatcher/api        view
     GET  /step-dispatcher/live       view
     POST /step-dispatcher/toggle     operate
-    GET  /step-dispatcher/steps      view
-    GET  /step-dispatcher/steps/{id} view
-    GET  /workflows                  view
-    GET  /workflows/{id}             view
+    GET  /step-dispatcher/steps      view each
+    GET  /step-dispatcher/steps/{id} view step
+    GET  /workflows                  view each
+    GET  /workflows/{id}             view workflow
     GET  /alerts                     view
-    GET  /alerts/{id}                view
+    GET  /alerts/{id}                view alert
     GET  /message-groups             view
     GET  /message-groups/{name}      view
     GET  /notifications              view
@@ -133,7 +134,7 @@ const EXPECTED: &str = "
     POST /approve/{workflow_id}/{trigger_key} token
     GET  /sign-in                    open
     POST /sign-in                    open
-    POST /sign-out                   view
+    POST /sign-out                   view nothing
     GET  /progress                   view
     GET  /flows                      view
     GET  /flows/{id}                 view
@@ -141,8 +142,8 @@ const EXPECTED: &str = "
     GET  /docs/errors                open
     GET  /docs/errors/{code}         open
     GET  /waiting                    view
-    GET  /waiting/{workflow_id}/{trigger_key} operate
-    POST /waiting/{workflow_id}/{trigger_key} operate
+    GET  /waiting/{workflow_id}/{trigger_key} operate workflow
+    POST /waiting/{workflow_id}/{trigger_key} operate workflow
     GET  /pools                      view
     GET  /executions                 view
     GET  /executions/{namespace}/{key} view
@@ -164,11 +165,21 @@ fn word(access: Access) -> &'static str {
     }
 }
 
-fn expected() -> Vec<(String, String, String)> {
+fn word_within(within: Within) -> String {
+    match within {
+        Within::Closed => String::new(),
+        open => format!("{open:?}").to_lowercase(),
+    }
+}
+
+fn expected() -> Vec<(String, String, String, String)> {
     let lines = EXPECTED.lines().map(str::split_whitespace).map(Iterator::collect::<Vec<_>>);
     lines
-        .filter(|words| words.len() == 3)
-        .map(|words| (words[0].into(), words[1].into(), words[2].into()))
+        .filter(|words| words.len() >= 3)
+        .map(|words| {
+            let within = words.get(3).copied().unwrap_or_default();
+            (words[0].into(), words[1].into(), words[2].into(), within.into())
+        })
         .collect()
 }
 
@@ -176,7 +187,10 @@ fn expected() -> Vec<(String, String, String)> {
 fn every_route_asks_for_what_was_decided() {
     let declared: Vec<_> = server::routes()
         .iter()
-        .map(|route| (route.method.to_string(), route.path.to_string(), word(route.access).to_string()))
+        .map(|route| {
+            let (method, path) = (route.method.to_string(), route.path.to_string());
+            (method, path, word(route.access).to_string(), word_within(route.within))
+        })
         .collect();
     assert_eq!(declared, expected());
 }
@@ -193,7 +207,7 @@ pub fn filled(path: &str) -> String {
         .replace("{code}", "late")
 }
 
-fn asked(method: &Method, path: &str, takes: Takes) -> axum::http::request::Builder {
+pub fn asked(method: &Method, path: &str, takes: Takes) -> axum::http::request::Builder {
     let kind = match takes {
         Takes::Json => "application/json",
         Takes::Text => "application/yaml",

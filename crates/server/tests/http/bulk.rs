@@ -105,9 +105,9 @@ async fn a_decision_about_many_workflows_tells_what_was_refused() {
     for id in &failed {
         place.until_workflow(id, "failed").await;
     }
-    let resolved = json!({"decision": "mark_resolved"});
+    let resolved = json!({"decision": "mark_resolved", "why": "paid by hand"});
     place.post(&format!("/v1/workflows/{}/resolve", failed[0]), resolved.to_string()).await.ok();
-    let body = json!({"what": "workflows", "filter": {"workflow": "order"}, "decision": {"decision": "mark_resolved"}});
+    let body = json!({"what": "workflows", "filter": {"workflow": "order"}, "decision": {"decision": "mark_resolved"}, "why": "paid by hand"});
     let running = place.post("/v1/bulk", body.to_string()).await.ok();
     assert_eq!(running["matched"], 2, "somebody has decided about one");
     let address = format!("/v1/bulk/{}", running["id"].as_str().unwrap());
@@ -116,8 +116,7 @@ async fn a_decision_about_many_workflows_tells_what_was_refused() {
     let shown = place.get(&format!("/v1/workflows/{}", failed[2])).await.ok();
     assert!(shown["resolved_at"].is_string(), "{shown}");
     // What is refused does not hold up the others.
-    let body =
-        json!({"what": "workflows", "filter": {"workflow": "order", "state": ["failed"]}, "verb": "pause"});
+    let body = json!({"what": "workflows", "filter": {"workflow": "order", "state": ["failed"]}, "verb": "pause", "why": "x"});
     let running = place.post("/v1/bulk", body.to_string()).await.ok();
     let address = format!("/v1/bulk/{}", running["id"].as_str().unwrap());
     let over = place.until(&address, |bulk| bulk["state"] == "succeeded").await;
@@ -131,7 +130,7 @@ async fn it_is_cancelled_and_only_asked_for_where_it_is_asked_for() {
     let place = Place::open();
     ghosts(&place, 3).await;
     // Nobody runs it, so it waits.
-    let body = json!({"what": "steps", "filter": {"action": "ghost"}, "verb": "skip"});
+    let body = json!({"what": "steps", "filter": {"action": "ghost"}, "verb": "skip", "why": "x"});
     let running = place.post("/v1/bulk", body.to_string()).await.ok();
     let address = format!("/v1/bulk/{}", running["id"].as_str().unwrap());
     let cancelled = place.post(&format!("{address}/cancel"), "{}").await.ok();
@@ -155,7 +154,7 @@ async fn it_is_cancelled_and_only_asked_for_where_it_is_asked_for() {
 async fn what_was_asked_for_before_is_not_asked_for_again() {
     let place = Place::open();
     let made = ghosts(&place, 70).await;
-    let body = json!({"what": "steps", "filter": {"action": "ghost"}, "verb": "cancel", "per_second": 10000});
+    let body = json!({"what": "steps", "filter": {"action": "ghost"}, "verb": "cancel", "per_second": 10000, "why": "x"});
     let running = place.post("/v1/bulk", body.to_string()).await.ok();
     let id = running["id"].as_str().unwrap();
     let bulk = Bulk::new(place.engine.clone(), place.site().database);

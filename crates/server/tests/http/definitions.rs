@@ -188,8 +188,8 @@ async fn a_key_with_a_scope_stores_and_starts_what_runs_there_alone() {
     let start = |version: &str| json!({"workflow": "order", "version": version}).to_string();
     with_key("/v1/workflows", "application/json", start("1.0.0")).await.ok();
     place.define(outside).await.ok();
-    with_key("/v1/workflows", "application/json", start("2.0.0")).await.refused(403, "forbidden");
+    with_key("/v1/workflows", "application/json", start("2.0.0")).await.refused(404, "not_found");
     let newest = json!({"workflow": "order"}).to_string();
-    with_key("/v1/workflows", "application/json", newest).await.refused(403, "forbidden");
+    with_key("/v1/workflows", "application/json", newest).await.refused(404, "not_found");
     place.close().await;
 }

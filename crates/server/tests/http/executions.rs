@@ -130,10 +130,10 @@ async fn a_post_with_a_key_is_done_once_and_answered_again() {
     // The same key is another one on another route, and a refusal is an answer too.
     let id = first.json()["steps"][0]["id"].as_str().unwrap().to_string();
     let cancel = format!("/v1/steps/{id}/cancel");
-    let moved = keyed(&place, &cancel, "k1", "{}").await;
+    let moved = keyed(&place, &cancel, "k1", r#"{"why": "x"}"#).await;
     assert_eq!(moved.ok()["to"], "cancelled");
-    assert_eq!(keyed(&place, &cancel, "k1", "{}").await.bytes, moved.bytes);
-    place.post(&cancel, "{}").await.refused(409, "refused");
+    assert_eq!(keyed(&place, &cancel, "k1", r#"{"why": "x"}"#).await.bytes, moved.bytes);
+    place.post(&cancel, r#"{"why": "x"}"#).await.refused(409, "refused");
     let bad = keyed(&place, "/v1/steps", "k2", r#"{"steps": [{"action": ""}]}"#).await;
     bad.refused(422, "invalid_request");
     let again = keyed(&place, "/v1/steps", "k2", r#"{"steps": [{"action": ""}]}"#).await;

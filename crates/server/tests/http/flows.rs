@@ -183,12 +183,14 @@ async fn a_retry_is_a_step_and_a_key_with_a_scope_makes_none_elsewhere() {
     let key = made["key"].as_str().unwrap();
     let mut elsewhere = payment("3");
     elsewhere["cancel"] = json!({"action": "echo"});
-    for (path, body) in [(path.as_str(), json!({})), ("/v1/flows", elsewhere)] {
+    for (path, body, status, code) in
+        [(path.as_str(), json!({}), 404, "not_found"), ("/v1/flows", elsewhere, 403, "forbidden")]
+    {
         let request = Request::post(path)
             .header("host", "localhost:7837")
             .header("content-type", "application/json")
             .header("authorization", format!("Bearer {key}"));
-        place.send(request.body(Body::from(body.to_string())).unwrap()).await.refused(403, "forbidden");
+        place.send(request.body(Body::from(body.to_string())).unwrap()).await.refused(status, code);
     }
     let plain = start(&place, payment("2")).await;
     post(&place, &format!("/v1/flows/{plain}/retry"), json!({})).await.refused(409, "refused");

@@ -69,11 +69,11 @@ async fn filters_narrow_the_list() {
 async fn one_of_each(place: &Place) {
     for verb in ["complete", "skip", "fail", "stop", "cancel"] {
         let made = place.create(&format!(r#"[{{"action": "ghost", "step_key": "{verb}"}}]"#)).await;
-        place.post(&format!("/v1/steps/{}/{verb}", made[0]), "{}").await.ok();
+        place.post(&format!("/v1/steps/{}/{verb}", made[0]), r#"{"why": "x"}"#).await.ok();
     }
     let made = place.create(r#"[{"action": "ghost", "step_key": "again"}]"#).await;
     for verb in ["fail", "retry"] {
-        place.post(&format!("/v1/steps/{}/{verb}", made[0]), "{}").await.ok();
+        place.post(&format!("/v1/steps/{}/{verb}", made[0]), r#"{"why": "x"}"#).await.ok();
     }
     let soon = SystemClock::default().now().0 + 1_000_000;
     let expires = format!(r#"[{{"action": "ghost", "step_key": "expired", "expires_at": {soon}}}]"#);

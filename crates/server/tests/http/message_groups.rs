@@ -198,7 +198,8 @@ async fn what_cannot_be_done_to_a_group_is_said() {
         ("nobody", "cancel", "no step of it waits or runs"),
     ] {
         for query in ["", "?dry_run=true"] {
-            let refused = place.post(&format!("/v1/message-groups/{group}/{verb}{query}"), "{}").await;
+            let refused =
+                place.post(&format!("/v1/message-groups/{group}/{verb}{query}"), r#"{"why": "x"}"#).await;
             let said = told(refused.refused(409, "refused"));
             assert!(said.contains(&format!("message group `{group}`: {why}")), "{verb}: {said}");
         }

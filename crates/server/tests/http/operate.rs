@@ -35,14 +35,11 @@ async fn every_verb_is_a_route() {
     ];
     for (verb, end) in ends {
         let made = place.create(r#"[{"action": "ghost"}]"#).await;
-        let done = place.post(&format!("/v1/steps/{}/{verb}", made[0]), "{}").await.ok();
+        let done = place.post(&format!("/v1/steps/{}/{verb}", made[0]), r#"{"why": "x"}"#).await.ok();
         assert_eq!(done["to"], end);
     }
     let audit = place.get("/v1/audit?limit=1").await.ok();
-    assert_eq!(
-        (&audit["audit"][0]["who"], &audit["audit"][0]["why"]),
-        (&"loopback".into(), &"by hand".into())
-    );
+    assert_eq!((&audit["audit"][0]["who"], &audit["audit"][0]["why"]), (&"loopback".into(), &"x".into()));
     place.close().await;
 }
 
@@ -83,7 +80,10 @@ async fn what_cannot_be_done_is_said() {
     let made = place.create(r#"[{"action": "ghost"}]"#).await;
     let problem = place.post(&format!("/v1/steps/{}/explode", made[0]), "{}").await.refused(404, "not_found");
     assert!(problem["detail"].as_str().unwrap().contains("complete, fail, stop, skip, cancel, retry"));
-    place.post("/v1/steps/00000000-0000-0000-0000-000000000001/cancel", "{}").await.refused(404, "not_found");
+    place
+        .post("/v1/steps/00000000-0000-0000-0000-000000000001/cancel", r#"{"why": "x"}"#)
+        .await
+        .refused(404, "not_found");
     place.post("/v1/steps/7/cancel", "{}").await.refused(400, "invalid_request");
     let problem = place
         .post(&format!("/v1/steps/{}/cancel?dryrun=true", made[0]), "{}")

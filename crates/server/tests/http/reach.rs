@@ -7,7 +7,7 @@ use model::{NewStep, limits};
 async fn crowded() -> (Place, String) {
     let place = Place::open();
     let old = place.create(r#"[{"action": "ghost", "label": "long ago"}]"#).await.remove(0);
-    place.post(&format!("/v1/steps/{old}/cancel"), "{}").await.ok();
+    place.post(&format!("/v1/steps/{old}/cancel"), r#"{"why": "x"}"#).await.ok();
     let mut left = limits::LOOKED_THROUGH_MAX + 10;
     while left > 0 {
         let some = left.min(1_000);

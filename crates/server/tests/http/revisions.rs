@@ -23,11 +23,11 @@ async fn a_step_is_not_moved_by_somebody_who_saw_another_state_of_it() {
     let step = place.create(r#"[{"action": "ghost"}]"#).await.remove(0);
     let seen = tag(&place.get(&format!("/v1/steps/{step}")).await);
     let skip = format!("/v1/steps/{step}/skip");
-    post_if(&place, &skip, "\"99-0\"", "{}").await.refused(412, "changed");
-    post_if(&place, &skip, "\"99\"", "{}").await.refused(400, "invalid_request");
+    post_if(&place, &skip, "\"99-0\"", r#"{"why": "x"}"#).await.refused(412, "changed");
+    post_if(&place, &skip, "\"99\"", r#"{"why": "x"}"#).await.refused(400, "invalid_request");
     post_if(&place, &format!("{skip}?dry_run=true"), "\"99-0\"", "{}").await.refused(412, "changed");
     assert_eq!(place.step(&step).await["state"], "pending");
-    post_if(&place, &skip, &seen, "{}").await.ok();
+    post_if(&place, &skip, &seen, r#"{"why": "x"}"#).await.ok();
     assert_eq!(place.step(&step).await["state"], "skipped");
     let after = tag(&place.get(&format!("/v1/steps/{step}")).await);
     assert_ne!(seen, after);
@@ -45,7 +45,9 @@ async fn a_step_that_was_claimed_since_is_another() {
     };
     place.work(add).await;
     place.until_state(&step, "running").await;
-    post_if(&place, &format!("/v1/steps/{step}/cancel"), &seen, "{}").await.refused(412, "changed");
+    post_if(&place, &format!("/v1/steps/{step}/cancel"), &seen, r#"{"why": "x"}"#)
+        .await
+        .refused(412, "changed");
     assert_eq!(place.step(&step).await["state"], "running");
     place.close().await;
 }

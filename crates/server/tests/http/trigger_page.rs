@@ -124,7 +124,7 @@ async fn without_its_token_the_page_says_nothing() {
         .extension(peer("203.0.113.9:40000"));
     let foreign = foreign.body(Body::from(format!("token={token}&field-0=true"))).unwrap();
     ask(&place.router, foreign).await.refused(403, "forbidden");
-    place.post(&format!("/v1/workflows/{id}/cancel"), "{}").await.ok();
+    place.post(&format!("/v1/workflows/{id}/cancel"), r#"{"why": "x"}"#).await.ok();
     let late = open(&place, &format!("/approve/{id}/approval?token={token}")).await;
     assert!(late.status == 410 && late.text().contains("Too late"), "{}", late.text());
     place.close().await;

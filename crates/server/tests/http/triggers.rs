@@ -276,7 +276,7 @@ async fn early_and_late_are_told_apart() {
     assert_eq!((early.status.as_u16(), &early.json()["verdict"]), (202, &json!("early")));
     place.until_workflow(&id, "succeeded").await;
     let gone = place.start("hmac", json!({})).await;
-    place.post(&format!("/v1/workflows/{gone}/cancel"), "{}").await.ok();
+    place.post(&format!("/v1/workflows/{gone}/cancel"), r#"{"why": "x"}"#).await.ok();
     let path = format!("/trigger/{gone}/boss");
     send(&router, &path, &signed("m2", yes, SECRET), yes).await.refused(410, "late");
     place.close().await;

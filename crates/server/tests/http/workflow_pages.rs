@@ -88,7 +88,7 @@ async fn only_those_who_may_are_offered_to_do_something() {
     let request = request.header("authorization", format!("Bearer {key}")).body(Body::empty()).unwrap();
     let html = place.send(request).await;
     assert!(html.status == 200 && !html.text().contains("data-verb"), "{}", html.text());
-    place.post(&format!("/v1/workflows/{id}/cancel"), "{}").await.ok();
+    place.post(&format!("/v1/workflows/{id}/cancel"), r#"{"why": "x"}"#).await.ok();
     let html = place.get(&format!("/workflows/{id}")).await;
     assert!(html.text().contains("data-over") && !html.text().contains("data-verb"), "nothing is left to do");
     place.close().await;

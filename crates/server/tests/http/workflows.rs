@@ -247,7 +247,7 @@ async fn a_workflow_is_paused_resumed_and_cancelled_by_those_who_saw_it() {
     assert_eq!(done["revision"], paused["revision"], "what it answers is where it is");
     operate("pause", "{}", None).await.refused(409, "refused");
     operate("resume", "{}", Some(paused["revision"].as_u64().unwrap())).await.ok();
-    operate("cancel", "{}", None).await.ok();
+    operate("cancel", r#"{"why": "enough"}"#, None).await.ok();
     let ended = place.get(&path).await.ok();
     assert_eq!((&ended["state"], &step(&ended, "done")["state"]), (&json!("cancelled"), &json!("cancelled")));
     operate("resume", "{}", None).await.refused(409, "refused");

@@ -24,6 +24,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
             "compensate",
             "skip-compensation",
             "retry-compensation",
+            "bulk",
             "stuck",
             "alerts",
             "notify",

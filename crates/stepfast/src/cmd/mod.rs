@@ -4,6 +4,7 @@ mod again;
 mod alerts;
 mod apply;
 mod breaker;
+mod bulk;
 mod check;
 mod completions;
 mod definitions;
@@ -93,6 +94,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Compensate(args) => resolve::compensate(&settings, &common, args).await,
         Command::SkipCompensation(args) => resolve::skip(&settings, &common, args).await,
         Command::RetryCompensation(args) => resolve::again(&settings, &common, args).await,
+        Command::Bulk(verb) => bulk::run(&settings, &common, verb).await,
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
         Command::Executions(verb) => executions::run(&settings, &common, verb).await,
         Command::Dispatch(args) => dispatch::run(settings, &common, args).await,

@@ -118,6 +118,7 @@ fn filter(args: &List) -> Result<Filter> {
         statuses: statuses.collect::<std::result::Result<_, _>>()?,
         action: args.action.clone(),
         queue: args.queue.clone(),
+        queues: Vec::new(),
         dispatch_group: args.dispatch_group.clone(),
         step_key: args.step_key.clone(),
         relatable_type: args.relatable_type.clone(),

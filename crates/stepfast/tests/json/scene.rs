@@ -62,6 +62,7 @@ pub fn play(seen: &mut Seen<'_>) {
     shared(seen);
     flows(seen);
     told(seen);
+    bulk(seen);
     engine(seen);
     server.stop();
 }
@@ -192,6 +193,23 @@ fn told(seen: &mut Seen<'_>) {
     seen.run("notify remove", &["ops"]);
     alerts(seen);
     seen.run("stuck remove-rule", &["ghost-waits"]);
+}
+
+fn bulk(seen: &mut Seen<'_>) {
+    let which = ["steps", "skip", "--filter", "action=bulky", "--why", "not wanted"];
+    seen.home.ok(&["steps", "create", "--action", "bulky"]);
+    let over = seen.run("bulk run", &[&which[..], &["--yes"]].concat());
+    assert_eq!((&over[0]["state"], &over[0]["progress"]["done"]), (&"succeeded".into(), &1.into()));
+    seen.home.ok(&["steps", "create", "--action", "bulky"]);
+    let id = seen.text("bulk run", &[&which[..], &["--yes", "--detach"]].concat(), "/id");
+    seen.run("bulk show", &[&id]);
+    seen.run("bulk list", &[]);
+    // Nothing is handed out, so it waits.
+    seen.home.ok(&["breaker", "off", "--why", "by the test"]);
+    seen.home.ok(&["steps", "create", "--action", "bulky"]);
+    let id = seen.text("bulk run", &[&which[..], &["--yes", "--detach"]].concat(), "/id");
+    seen.run("bulk cancel", &[&id]);
+    seen.home.ok(&["breaker", "on"]);
 }
 
 fn alerts(seen: &mut Seen<'_>) {

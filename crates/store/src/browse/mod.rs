@@ -63,6 +63,21 @@ impl Browse {
         Ok(self.query("where id = $1", params![id])?.into_iter().next())
     }
 
+    /// Where it runs, without what it carries.
+    pub fn step_queue(&self, id: StepId) -> Result<Option<String>> {
+        let found =
+            self.sql().rows("select queue from steps_now where id = $1", params![id], |row| row.get(0))?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Whether a block holds a step that runs in none of these queues.
+    pub fn block_reaches_beyond(&self, block: BlockId, queues: &[String]) -> Result<bool> {
+        let (mut values, places): (Vec<Param>, _) = (vec![block.into()], places(2, queues.len()));
+        values.extend(queues.iter().cloned().map(Param::from));
+        let text = format!("select 1 from steps_now where block_id = $1 and queue not in ({places}) limit 1");
+        Ok(!self.sql().rows(&text, &values, |row| row.get::<i64>(0))?.is_empty())
+    }
+
     pub fn steps(&self, filter: &Filter) -> Result<Vec<StepRow>> {
         self.steps_down_to(filter, None)
     }
@@ -281,6 +296,10 @@ fn conditions(filter: &Filter, oldest: Option<StepId>) -> (String, Vec<Param<'st
     equal("relatable_type", text(&filter.relatable_type));
     equal("relatable_id", text(&filter.relatable_id));
     equal("block_id", filter.block.map(Param::from));
+    if !filter.queues.is_empty() {
+        conditions.push(format!("queue in ({})", places(values.len() + 1, filter.queues.len())));
+        values.extend(filter.queues.iter().cloned().map(Param::from));
+    }
     if !filter.states.is_empty() {
         conditions.push(format!("state in ({})", statuses::listed(&filter.states)));
     }
@@ -298,6 +317,11 @@ fn conditions(filter: &Filter, oldest: Option<StepId>) -> (String, Vec<Param<'st
     let condition =
         if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(" and ")) };
     (condition, values)
+}
+
+/// Places for so many values.
+fn places(first: usize, n: usize) -> String {
+    (first..first + n).map(|n| format!("${n}")).collect::<Vec<_>>().join(", ")
 }
 
 /// In which order, and how many.

@@ -10,6 +10,8 @@ pub struct Filter {
     pub statuses: Vec<Status>,
     pub action: Option<String>,
     pub queue: Option<String>,
+    /// Any of these, whatever else is said; none are all.
+    pub queues: Vec<String>,
     pub dispatch_group: Option<String>,
     pub step_key: Option<String>,
     pub relatable_type: Option<String>,
