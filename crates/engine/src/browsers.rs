@@ -5,7 +5,7 @@ use crate::{Engine, EngineError};
 use model::{KeyId, Timestamp};
 use sha2::{Digest, Sha256};
 use std::fmt;
-use store::{AuditEntry, Browser, BrowserHash, Change, Store, keys};
+use store::{AuditEntry, Browser, BrowserHash, Change};
 
 const PREFIX: &str = "sfb_";
 /// Two for each byte.
@@ -50,23 +50,20 @@ impl BrowserToken {
 
 impl Engine {
     /// Sign a browser in with a key that was recognised.
-    pub async fn sign_in(&self, key: KeyId, at: Timestamp) -> Result<BrowserToken> {
+    pub async fn sign_in(&self, key: KeyId, by: String, at: Timestamp) -> Result<BrowserToken> {
         let token = BrowserToken::fresh()?;
         let browser = Browser { hash: token.hash(), key, signed_in_at: at, used_at: at };
-        self.with_store(move |store| {
-            let entry = record("sign in", store, key)?;
-            store.change(vec![Change::SignIn(browser), Change::Audit { at, entry }])
-        })
-        .await??;
+        let entry = record("sign in", by);
+        let changes = vec![Change::SignIn(browser), Change::Audit { at, entry }];
+        self.with_store(move |store| store.change(changes)).await??;
         Ok(token)
     }
 
-    pub async fn sign_out(&self, browser: BrowserHash) -> Result<()> {
+    /// One that is signed out already is told of once.
+    pub async fn sign_out(&self, browser: BrowserHash, by: String) -> Result<()> {
         self.with_store(move |store| {
-            // One that is signed out already is told of once.
-            let Some(key) = store::key_of_browser(store.reader(), browser)? else { return Ok(()) };
-            let (at, entry) = (store.now(), record("sign out", store, key)?);
-            store.change(vec![Change::SignOut { browser }, Change::Audit { at, entry }]).map(|_| ())
+            let (at, entry) = (store.now(), record("sign out", by));
+            store.change(vec![Change::SignOut { browser }, Change::Audit { at, entry }])
         })
         .await??;
         Ok(())
@@ -79,10 +76,8 @@ impl Engine {
     }
 }
 
-fn record(verb: &str, store: &dyn Store, key: KeyId) -> store::Result<AuditEntry> {
-    let who = keys::find(store.reader(), key)?.map_or_else(|| format!("key {key}"), |key| key.signature());
-    let (verb, target) = (verb.into(), "browser".into());
-    Ok(AuditEntry { who, verb, target, why: None, before: None, after: None })
+fn record(verb: &str, who: String) -> AuditEntry {
+    AuditEntry { who, verb: verb.into(), target: "browser".into(), why: None, before: None, after: None }
 }
 
 #[cfg(test)]

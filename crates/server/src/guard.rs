@@ -176,7 +176,8 @@ async fn who(app: &App, request: &Parts, access: Option<Access>) -> Result<Calle
             app.pace.call(key.id, now)?;
         }
         app.keys.note_use(&app.site.engine, &key, now);
-        return Ok(Caller::Key { key, shown });
+        let from = peer(request).filter(|from| !from.is_loopback());
+        return Ok(Caller::Key { key, shown, from });
     }
     if is_here(request) && !app.site.require_key {
         own_name(request)?;

@@ -135,7 +135,7 @@ impl Listener {
     /// A key may have been revoked since the answer began, or a browser signed out.
     async fn may_listen(&self) -> bool {
         match &self.caller {
-            Caller::Key { key, shown } => {
+            Caller::Key { key, shown, .. } => {
                 self.app.keys.is_live(key.id, *shown, self.app.now()).await.unwrap_or(false)
             }
             Caller::Loopback | Caller::Nobody => true,

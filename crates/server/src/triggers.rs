@@ -17,7 +17,7 @@ use engine::{EngineError, PauseToken};
 use model::definition::{Definition, PauseDef, TriggerAuth};
 use model::{Pause, Right, Timestamp, WorkflowId};
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use store::{Browse, StoreError};
 
 /// What came with a trigger, for whoever is to tell who sent it.
@@ -97,7 +97,8 @@ pub async fn sender(
         app.pace.call(key.id, app.now())?;
         app.keys.note_use(&app.site.engine, &key, app.now());
         let identity = key.signature();
-        let caller = Caller::Key { key, shown: Shown::Bearer };
+        // Where a trigger came from is kept beside it.
+        let caller = Caller::Key { key, shown: Shown::Bearer, from: None };
         caller.must(Right::Operate)?;
         if let (Some(scope), Some(id)) = (caller.scope(app), id)
             && !app.read(move |browse| scope.workflow(browse, id)).await?
@@ -140,13 +141,24 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The address that something came from, for the record; none where it is not known.
-pub struct Source(pub Option<String>);
+pub struct Source(Option<IpAddr>);
+
+impl Source {
+    pub fn text(&self) -> Option<String> {
+        self.0.map(|from| from.to_string())
+    }
+
+    /// Unless it is this machine.
+    pub fn elsewhere(&self) -> Option<IpAddr> {
+        self.0.filter(|from| !from.is_loopback())
+    }
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Source {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        Ok(Source(peer.map(|peer| peer.0.ip().to_canonical().to_string())))
+        Ok(Source(peer.map(|peer| peer.0.ip().to_canonical())))
     }
 }

@@ -78,12 +78,6 @@ pub fn sign_out(sql: &dyn Sql, hash: BrowserHash) -> Result<u64> {
     sql.execute("delete from browser_sessions where hash = $1", params![hash.0.as_slice()])
 }
 
-/// The key that was entered in a browser that is signed in.
-pub fn key_of_browser(sql: &dyn Sql, hash: BrowserHash) -> Result<Option<KeyId>> {
-    let text = "select key_id from browser_sessions where hash = $1";
-    sql.first(text, params![hash.0.as_slice()], |row| Ok(KeyId::from_bytes(row.get(0)?)))
-}
-
 /// All that were signed in with a key.
 pub fn sign_out_all(sql: &dyn Sql, key: KeyId) -> Result<u64> {
     sql.execute("delete from browser_sessions where key_id = $1", params![key])

@@ -54,7 +54,7 @@ pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DecisionPlace, DefinitionKey, DefinitionLine, EventLine, Filter,
     Listed, NoticePlace, PausePlace, PollFilter, StepRow, Totals, WorkflowFilter,
 };
-pub use browsers::{Browser, BrowserHash, key_of_browser};
+pub use browsers::{Browser, BrowserHash};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};
 pub use clock::{Clock, SimClock, SystemClock};
 pub use database::Database;

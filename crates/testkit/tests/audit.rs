@@ -191,9 +191,9 @@ async fn signing_in_and_out_is_told() {
     let stage = Stage::new().await;
     let new = NewKey { name: "ops".into(), role: "operator".into(), ..NewKey::default() };
     let (key, _) = stage.engine.add_key(new, "ada".into()).await.unwrap();
-    let token = stage.engine.sign_in(key.id, stage.clock_now()).await.unwrap();
+    let token = stage.engine.sign_in(key.id, key.signature(), stage.clock_now()).await.unwrap();
     for _ in 0..2 {
-        stage.engine.sign_out(token.hash()).await.unwrap();
+        stage.engine.sign_out(token.hash(), key.signature()).await.unwrap();
     }
     let rows = stage.browse().audit(10).unwrap();
     let told: Vec<String> = rows.iter().map(|(_, e)| format!("{} {} {}", e.who, e.verb, e.target)).collect();

@@ -5,6 +5,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use model::definition::{ActionDef, Definition, Work};
 use model::{Fault, Key, Name, NewStep, Right, Role, limits};
+use std::net::IpAddr;
 use std::sync::Arc;
 use store::BrowserHash;
 
@@ -25,6 +26,8 @@ pub enum Caller {
     Key {
         key: Arc<Key>,
         shown: Shown,
+        /// Where it came from, unless from this machine.
+        from: Option<IpAddr>,
     },
     /// A process of this machine without a key, which could as well open the database.
     Loopback,
@@ -62,10 +65,17 @@ impl Caller {
         self.must(Right::Operate).is_ok()
     }
 
+    /// The key that acts, and from where.
+    pub fn signature(&self) -> Option<String> {
+        let Caller::Key { key, from, .. } = self else { return None };
+        let key = key.signature();
+        Some(from.map_or_else(|| key.clone(), |from| format!("{key} from {from}")))
+    }
+
     /// Who acts, for the audit. With a key it is the key, whatever the body says.
     pub fn signed(&self, said: Option<String>) -> Result<String, ApiError> {
-        if let Some(key) = self.key() {
-            return Ok(key.signature());
+        if let Some(signature) = self.signature() {
+            return Ok(signature);
         }
         let said = said.map(|by| by.trim().to_string()).filter(|by| !by.is_empty());
         let by = said.unwrap_or_else(|| HERE.into());
@@ -211,7 +221,7 @@ pub(super) mod tests {
             revoked_at: None,
             last_used_at: None,
         };
-        Caller::Key { key: Arc::new(key), shown: Shown::Bearer }
+        Caller::Key { key: Arc::new(key), shown: Shown::Bearer, from: None }
     }
 
     fn step(queue: Option<&str>, children: Vec<NewStep>) -> NewStep {

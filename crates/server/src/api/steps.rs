@@ -47,8 +47,8 @@ pub async fn create(
         }
         body.steps = steps;
     }
-    let created = match caller.key() {
-        Some(key) => engine.create_by(body.steps, key.signature()).await?,
+    let created = match caller.signature() {
+        Some(by) => engine.create_by(body.steps, by).await?,
         None => engine.create(body.steps).await?,
     };
     Ok(Created(wire::CreatedPage { steps: created.iter().map(convert::created_view).collect() }))

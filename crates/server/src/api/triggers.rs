@@ -50,7 +50,7 @@ fn reply((status, Json(view)): Answered) -> Reply {
 pub async fn receive(
     State(app): State<Arc<App>>,
     Path(Addressed { workflow_id: id, trigger_key }): Path<Addressed>,
-    Source(source): Source,
+    source: Source,
     headers: HeaderMap,
     PostedText(body): PostedText,
 ) -> Result<Reply, ApiError> {
@@ -62,7 +62,7 @@ pub async fn receive(
     }
     let order = TriggerOrder {
         webhook_id: webhook_id(&headers),
-        source,
+        source: source.text(),
         run,
         ..TriggerOrder::of(workflow, &trigger_key, text(&body)?, &identity)
     };
@@ -91,12 +91,12 @@ pub async fn send_one(
     State(app): State<Arc<App>>,
     caller: Caller,
     (ThisWorkflow(workflow), Path(Named { key })): (ThisWorkflow, Path<Named>),
-    (Source(source), headers, Params(Signed { by })): (Source, HeaderMap, Params<Signed>),
+    (source, headers, Params(Signed { by })): (Source, HeaderMap, Params<Signed>),
     PostedText(body): PostedText,
 ) -> Result<Reply, ApiError> {
     let order = TriggerOrder {
         webhook_id: webhook_id(&headers),
-        source,
+        source: source.text(),
         ..TriggerOrder::of(workflow, &key, text(&body)?, &caller.signed(by)?)
     };
     send(&app, order).await.map(reply)

@@ -41,7 +41,7 @@ pub async fn start(
         input: body.input,
         labels: body.labels,
         trace,
-        by: caller.key().map(|key| key.signature()),
+        by: caller.signature(),
     };
     let started = app.site.engine.start_workflow(start).await?;
     Ok(Created(convert::started_view(&started)))

@@ -50,7 +50,7 @@ pub async fn send(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(at): Path<Addressed>,
-    Source(source): Source,
+    source: Source,
     entered: Result<Form<Vec<(String, String)>>, FormRejection>,
 ) -> Result<Response, ApiError> {
     let awaited = find(&app, at).await?;
@@ -64,7 +64,7 @@ pub async fn send(
         Err(problem) => return Ok(again(&problem)),
     };
     let order = TriggerOrder {
-        source,
+        source: source.text(),
         run: awaited.waiting().map(|pause| pause.run),
         ..TriggerOrder::of(awaited.id, &awaited.trigger, payload, &caller.signed(Some(BY.into()))?)
     };

@@ -77,7 +77,7 @@ pub async fn page(
 pub async fn answer(
     State(app): State<Arc<App>>,
     Path(at): Path<Addressed>,
-    Source(source): Source,
+    source: Source,
     entered: Result<Form<Vec<(String, String)>>, FormRejection>,
 ) -> Response {
     let Ok(Form(entered)) = entered else {
@@ -97,7 +97,7 @@ pub async fn answer(
         Err(problem) => return again(&problem),
     };
     let order = TriggerOrder {
-        source,
+        source: source.text(),
         run: Some(opened.pause.run),
         ..TriggerOrder::of(
             opened.id,

@@ -9,6 +9,7 @@ use crate::access::{Caller, Cookies, Shown};
 use crate::app::App;
 use crate::error::{ApiError, CHALLENGE};
 use crate::throttle::Wrong;
+use crate::triggers::Source;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, State};
 use axum::http::{StatusCode, header};
@@ -18,6 +19,7 @@ use maud::{Markup, html};
 use model::{Key, Right};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Under TLS the first, which a browser takes from the very host alone; without TLS the second.
@@ -41,7 +43,7 @@ pub struct Entered {
 
 pub async fn page(State(app): State<Arc<App>>, caller: Caller) -> Response {
     match caller {
-        Caller::Key { key, shown: Shown::Cookie(_) } => shown(&app, StatusCode::OK, signed_in(&key)),
+        Caller::Key { key, shown: Shown::Cookie(_), .. } => shown(&app, StatusCode::OK, signed_in(&key)),
         _ => shown(&app, StatusCode::OK, entry(None)),
     }
 }
@@ -61,12 +63,13 @@ pub async fn enter(
     State(app): State<Arc<App>>,
     cookies: Cookies,
     caller: Caller,
+    source: Source,
     entered: Result<Form<Entered>, FormRejection>,
 ) -> Response {
     let Ok(Form(Entered { key: text })) = entered else {
         return shown(&app, StatusCode::UNPROCESSABLE_ENTITY, entry(Some("Enter a key.")));
     };
-    match admitted(&app, text.trim(), &caller).await {
+    match admitted(&app, text.trim(), &caller, source.elsewhere()).await {
         Ok((token, key)) => {
             let first = if key.scope.is_empty() { "/step-dispatcher" } else { "/step-dispatcher/steps" };
             let set = (header::SET_COOKIE, set_cookie(token.reveal(), cookies));
@@ -81,11 +84,17 @@ pub async fn enter(
 }
 
 /// A new token for whoever may look; what the browser held before is worth nothing any more.
-async fn admitted(app: &App, text: &str, before: &Caller) -> Result<(BrowserToken, Arc<Key>), ApiError> {
+async fn admitted(
+    app: &App,
+    text: &str,
+    before: &Caller,
+    from: Option<IpAddr>,
+) -> Result<(BrowserToken, Arc<Key>), ApiError> {
     let key = app.keys.recognise(text, app.now()).await?;
-    Caller::Key { key: key.clone(), shown: Shown::Bearer }.must(Right::View)?;
+    let caller = Caller::Key { key: key.clone(), shown: Shown::Bearer, from };
+    caller.must(Right::View)?;
     sign_out(app, before).await?;
-    let token = app.site.engine.sign_in(key.id, app.now()).await?;
+    let token = app.site.engine.sign_in(key.id, caller.signed(None)?, app.now()).await?;
     app.keys.forget().await;
     Ok((token, key))
 }
@@ -104,7 +113,7 @@ pub async fn leave(State(app): State<Arc<App>>, caller: Caller) -> Response {
 /// Whatever becomes of the cookie: nobody gets in by it on any node. A token that is none costs the database nothing.
 async fn sign_out(app: &App, caller: &Caller) -> Result<(), ApiError> {
     let Caller::Key { shown: Shown::Cookie(browser), .. } = caller else { return Ok(()) };
-    app.site.engine.sign_out(*browser).await?;
+    app.site.engine.sign_out(*browser, caller.signed(None)?).await?;
     app.keys.forget().await;
     Ok(())
 }

@@ -222,7 +222,7 @@ async fn a_key_ends_by_itself_to_the_second() {
 async fn who_acts_is_the_key_whatever_the_body_says() {
     let place = Place::open();
     let (key, id) = place.key("admin").await;
-    let who = format!("the admin (key {id})");
+    let who = format!("the admin (key {id}) from 203.0.113.9");
     let made =
         post(&place.router, "/v1/steps", &key, r#"{"steps": [{"action": "ghost"}, {"action": "ghost"}]}"#)
             .await

@@ -31,7 +31,7 @@ pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
         pages.spawn(page(http.clone(), server.url.clone(), from));
     }
     let with = server.busy(&http).await?;
-    while let Some(ended) = pages.try_join_next() {
+    if let Some(ended) = pages.try_join_next() {
         bail!("a page ended: {:?}", ended?);
     }
     pages.shutdown().await;
