@@ -357,7 +357,7 @@ async fn s12_what_a_key_has_begun_goes_on_when_the_key_is_revoked() {
         post(&place.router, &path, &key, body).await.refused(401, "unauthorized");
     }
     let audit = place.get("/v1/audit").await.ok();
-    let who = format!("the operator (key {id})");
+    let who = format!("the operator (key {id}) from 203.0.113.9");
     let found = audit["audit"].as_array().unwrap().iter().find(|row| row["who"] == who.as_str());
     let target = found.expect("what it began is on record")["target"].as_str().unwrap();
     assert!(target.contains(workflow), "{target}");

@@ -86,7 +86,7 @@ async fn a_key_entered_once_opens_the_pages_until_it_is_revoked() {
     ask(&place.router, request.body(Body::empty()).unwrap()).await.refused(403, "forbidden");
     toggle(&place, &cookie, Some("http://steps.example:7837")).await.ok();
     let audit = place.get("/v1/audit?limit=1").await.ok();
-    assert_eq!(audit["audit"][0]["who"], format!("the operator (key {id})"));
+    assert_eq!(audit["audit"][0]["who"], format!("the operator (key {id}) from 203.0.113.9"));
     place.post(&format!("/v1/keys/{id}/revoke"), "{}").await.ok();
     assert_eq!(page("/step-dispatcher").await.status, 401);
     assert_eq!(page("/sign-in").await.status, 200, "an old cookie does not lock the door");

@@ -125,7 +125,7 @@ async fn until_it_is_known_who_asks_nothing_is_told() {
     let (place, router, id) = waiting("hmac").await;
     let yes = r#"{"ok": true}"#;
     let ended = place.start("hmac", json!({})).await;
-    place.post(&format!("/v1/workflows/{ended}/cancel"), "{}").await.ok();
+    place.post(&format!("/v1/workflows/{ended}/cancel"), r#"{"why": "for the test"}"#).await.ok();
     let paths = [
         format!("/trigger/{id}/boss"),
         format!("/trigger/{id}/nobody"),
