@@ -15,6 +15,10 @@ use serde::{Deserialize, Serialize};
 use store::{Sort, StoreError};
 use tokio::sync::oneshot;
 
+/// How signals begin that tell of ends, and those that tell what steps meet.
+pub const ENDED: &str = r#"{"ended":"#;
+pub const FOLLOW: &str = r#"{"follow":"#;
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
@@ -203,4 +207,16 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, EngineError> {
         )))
     };
     serde_json::from_str::<Result<T, EngineError>>(text).map_err(strange)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_begin_as_they_are_looked_for() {
+        let written = |signal: Signal| serde_json::to_string(&signal).expect("a signal is plain data");
+        assert!(written(Signal::Ended { steps: Vec::new() }).starts_with(ENDED));
+        assert!(written(Signal::Follow { steps: Vec::new(), event: Event::Superseded }).starts_with(FOLLOW));
+    }
 }

@@ -33,6 +33,7 @@ mod restored;
 mod retention;
 mod rows;
 mod settings;
+pub mod signals;
 pub mod sql;
 pub mod sqlite;
 mod statements;

@@ -3,7 +3,7 @@
 //! Why    what only waits must cost a turn nothing, and a statement that scans is slow only when there is much: nothing else would tell.
 
 use crate::sql::{Access, Param, Row, Sql};
-use crate::{Lease, Result, Sort, items, pauses, reads, workflows};
+use crate::{Lease, Result, Sort, items, pauses, reads, signals, workflows};
 use model::{BlockId, DispatchGroup, NodeId, Priority, StepId, StepKind, Timestamp, WorkflowId};
 use std::cell::RefCell;
 
@@ -43,6 +43,13 @@ pub fn all(sql: &dyn Sql) -> Seen {
     of_steps(&recorder).expect("they run");
     of_workflows(&recorder).expect("they run");
     of_pauses(&recorder).expect("they run");
+    recorder.seen.into_inner()
+}
+
+/// What only nodes read that share a database.
+pub fn shared(sql: &dyn Sql) -> Seen {
+    let recorder = Recorder { sql, seen: RefCell::default() };
+    signals::unheard(&recorder, &DispatchGroup::new("alpha"), "{").expect("it runs");
     recorder.seen.into_inner()
 }
 

@@ -45,9 +45,14 @@ pub struct Doubt {
     came: Arc<AtomicBool>,
     reads: Arc<AtomicUsize>,
     falls: Arc<AtomicBool>,
+    deaf_to: Arc<Mutex<Option<String>>>,
 }
 
 impl Doubt {
+    /// Signals that say this are not found by a look; with nothing, all are found again.
+    pub fn deaf_to(&self, saying: Option<&str>) {
+        *self.deaf_to.lock().expect("nobody panics with it") = saying.map(str::to_owned);
+    }
     /// Whoever stores something next falls over, as by a fault of ours.
     pub fn fall(&self) {
         self.falls.store(true, Ordering::SeqCst);
@@ -156,7 +161,11 @@ impl Store for DoubtfulStore {
     }
     fn look(&mut self, node: &NodeRow, lease: &Lease) -> Result<Look> {
         self.doubt.lives()?;
-        self.store.look(node, lease)
+        let mut look = self.store.look(node, lease)?;
+        if let Some(saying) = &*self.doubt.deaf_to.lock().expect("nobody panics with it") {
+            look.signals.retain(|signal| !signal.body.contains(saying));
+        }
+        Ok(look)
     }
     fn is_shared(&self) -> bool {
         self.store.is_shared()

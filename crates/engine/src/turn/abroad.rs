@@ -9,7 +9,7 @@ use super::peers::{Peers, Then};
 use super::sessions::Hold;
 use crate::EngineError;
 use crate::request::{Handed, Reply};
-use crate::signal::{Arrived, Pulled, Signal, read};
+use crate::signal::{Arrived, ENDED, Pulled, Signal, read};
 use model::{DispatchGroup, NewStep, NodeId, SessionId, SignalId, State, StepId, Timestamp};
 use rules::board::Board;
 use rules::creation::Plan;
@@ -62,7 +62,7 @@ impl Node {
         turn.wake.insert(Wake::Group(group.clone()));
         self.write_down(turn, to, signal)
     }
-    fn write_down(&mut self, turn: &mut Turn, to: SignalTo, signal: &Signal) -> SignalId {
+    pub(super) fn write_down(&mut self, turn: &mut Turn, to: SignalTo, signal: &Signal) -> SignalId {
         let id = SignalId::from_bytes(self.ids.row(self.board.now));
         let body = serde_json::to_string(signal).expect("a signal is plain data");
         turn.signals.push(SignalRow { id, to, from: None, body });
@@ -191,9 +191,11 @@ impl Node {
         // After a turn that the database refused, one at a time: one of them may be why.
         let at_once = if self.unfit { 1 } else { usize::MAX };
         let fresh = |peers: &mut Peers, id| peers.take(id, self.turn_number, self.unfit);
-        let signals = std::mem::take(&mut look.signals).into_iter();
+        let mut signals = std::mem::take(&mut look.signals);
+        // Rows say already how steps ended: whoever decides by them has heard of it.
+        signals.sort_by_key(|s| !s.body.starts_with(ENDED));
         let signals: Vec<SignalRow> =
-            signals.filter(|s| fresh(&mut self.peers, s.id)).take(at_once).collect();
+            signals.into_iter().filter(|s| fresh(&mut self.peers, s.id)).take(at_once).collect();
         for signal in signals {
             self.take_signal(turn, signal, now)?;
         }
@@ -260,7 +262,7 @@ impl Node {
         self.write_down(turn, SignalTo::Node(node), &Signal::Revoked { session, steps });
     }
 
-    fn take_signal(&mut self, turn: &mut Turn, row: SignalRow, now: Timestamp) -> Result<()> {
+    pub(super) fn take_signal(&mut self, turn: &mut Turn, row: SignalRow, now: Timestamp) -> Result<()> {
         if let Some(from) = row.from {
             turn.wake.insert(Wake::Node(from));
         }
@@ -296,6 +298,7 @@ impl Node {
         match signal {
             Signal::Create { steps, by } => return self.create(turn, steps, by, Reply::Signal(id), now),
             Signal::Reports { reports } => return self.reports(turn, reports, Reply::Signal(id), now),
+            Signal::Operate { operation } if row.from.is_none() && self.put_off(turn, &operation, now)? => {}
             Signal::Operate { operation } => return self.operate(turn, operation, Reply::Signal(id), now),
             Signal::OperateGroup { operation } => {
                 return self.operate_group(turn, operation, Reply::Signal(id), now);

@@ -5,11 +5,11 @@
 //!        both, nothing is said and all of it is one commit.
 
 use super::node::{Node, Turn};
-use crate::signal::{Ended, Signal};
-use model::{BlockId, Detail, DispatchGroup, Effect, Event, Move, Step, StepId};
+use crate::signal::{ENDED, Ended, FOLLOW, Signal};
+use model::{BlockId, Detail, DispatchGroup, Effect, Event, Move, State, Step, StepId, Timestamp};
 use rules::board::{Ask, Asked, Changes, EndedAway, Moved, StepChange};
-use std::collections::BTreeMap;
-use store::{Result, StoreError};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use store::{Result, StoreError, signals};
 use tracing::error;
 
 /// A step, and what took its place if something did.
@@ -57,6 +57,9 @@ impl Node {
             match what {
                 Asked::Join => joins.entry(dispatch_group).or_default().push(step),
                 Asked::Follow { event, superseded_by } => {
+                    if event == Event::Superseded {
+                        self.peers.replaces(step, self.turn_number);
+                    }
                     follows.entry((dispatch_group, event)).or_default().push((step, superseded_by));
                 }
             }
@@ -102,8 +105,12 @@ impl Node {
                 continue;
             }
             let state = self.board.step(id).map(|step| step.state);
-            // One that ended before it heard of it keeps its end, and has told so.
-            if state.is_some_and(|state| state.is_terminal() && event != Event::Superseded) {
+            // One that ended before it heard of it keeps its end, and has told so; what was replaced stays so.
+            let is_final = |state: State| match event {
+                Event::Superseded => state == State::Superseded,
+                _ => state.is_terminal(),
+            };
+            if state.is_some_and(is_final) {
                 continue;
             }
             let detail = Detail { superseded_by, ..Detail::default() };
@@ -127,5 +134,44 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// Hear how steps of a block ended, as far as rows can say it: an end is written with the word of it, and what is done about the
+    /// row comes behind that. Else it would count once more when it is heard.
+    pub(super) fn hear_ends(&mut self, turn: &mut Turn, block: BlockId, now: Timestamp) -> Result<()> {
+        let home = self.board.block(block).map(|block| block.home.clone());
+        let Some(home) = home.filter(|_| self.peers.shared) else { return Ok(()) };
+        for row in signals::unheard(self.store.reader(), &home, ENDED)? {
+            let of_block = match serde_json::from_str(&row.body) {
+                Ok(Signal::Ended { steps }) => steps.iter().any(|ended| ended.place.block == block),
+                _ => false,
+            };
+            if of_block && self.peers.take(row.id, self.turn_number, self.unfit) {
+                self.take_signal(turn, row, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of steps that others have taken the place of, while the owners of their lines have not heard it and the rows do not say
+    /// so. Rows that are read behind this do, or nothing was said.
+    pub(super) fn replaced_unheard(&mut self, steps: &[Step]) -> Result<HashSet<StepId>> {
+        let mut replaced = HashSet::new();
+        if !self.peers.shared {
+            return Ok(replaced);
+        }
+        let lines = steps.iter().filter(|step| step.place.is_some() && step.line().is_some());
+        let groups: BTreeSet<&DispatchGroup> = lines.map(|step| &step.dispatch_group).collect();
+        for group in groups {
+            for row in signals::unheard(self.store.reader(), group, FOLLOW)? {
+                if let Ok(Signal::Follow { steps, event: Event::Superseded }) =
+                    serde_json::from_str(&row.body)
+                {
+                    replaced.extend(steps.into_iter().map(|(step, _)| step));
+                }
+            }
+        }
+        replaced.extend(steps.iter().map(|step| step.id).filter(|id| self.peers.is_replaced(*id)));
+        Ok(replaced)
     }
 }

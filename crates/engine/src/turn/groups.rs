@@ -140,6 +140,9 @@ impl Node {
             self.tell_owner(turn, &home, &Signal::Operate { operation: operation_on_step });
             return Ok(None);
         }
+        if self.put_off(turn, &operation_on_step, now)? {
+            return Ok(None);
+        }
         let made = if self.bring(id)? { self.retry(turn, &operation_on_step, now)? } else { Ok(None) };
         match made {
             Ok(Some(new)) => Ok(Some(new)),

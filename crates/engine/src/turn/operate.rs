@@ -8,7 +8,7 @@ use model::{Block, BlockId, Counts, Detail, Effect, Event, Move, State, Step, St
 use rules::board::Board;
 use rules::operator;
 use rules::settle::{Mode, Snapshot, settle};
-use store::{AuditEntry, Result, Store, StoreError};
+use store::{AuditEntry, Result, SignalTo, Store, StoreError};
 
 impl Node {
     pub(super) fn operate(
@@ -104,6 +104,9 @@ impl Node {
             let why = format!("it is a step of workflow {}, which decides what is done again", part.workflow);
             return Ok(Err(EngineError::Refused { step: id, why }));
         }
+        if let Some(block) = step.block() {
+            self.hear_ends(turn, block, now)?;
+        }
         let owner = match step.block().and_then(|b| self.board.block(b)).and_then(|b| b.owner) {
             Some(owner) if self.bring(owner)? => self.board.step(owner).cloned(),
             _ => None,
@@ -112,7 +115,7 @@ impl Node {
         if let Err(refused) = operator::may_retry(&step, owner.as_ref(), children) {
             return Ok(Err(EngineError::refused(id, refused)));
         }
-        if step.block().and_then(|b| self.board.block(b)).is_some_and(|b| b.sweep.is_some()) {
+        if self.is_settling(&step) {
             let why = "its block is still being settled; try again in a moment".to_string();
             return Ok(Err(EngineError::Refused { step: id, why }));
         }
@@ -127,6 +130,11 @@ impl Node {
             let why = format!("more than {} steps were cut off behind it", limits::STEPS_PER_CREATE_MAX);
             return Ok(Err(EngineError::Refused { step: id, why }));
         }
+        let again = self.still_in_place(again)?;
+        if again.first().is_none_or(|first| first.id != id) {
+            let refused = operator::Refusal::NotFailed { state: State::Superseded };
+            return Ok(Err(EngineError::refused(id, refused)));
+        }
         let mut first = None;
         for old in again {
             let new = self.replace(turn, &old, now)?;
@@ -136,6 +144,45 @@ impl Node {
             self.board.edit_block(block, mend);
         }
         Ok(Ok(first))
+    }
+
+    /// What stands behind a step is being ended, so it is not known yet what is made anew with it.
+    fn is_settling(&self, step: &Step) -> bool {
+        let is_swept = |b: &Block| b.sweep.is_some() || self.board.is_cutting_elsewhere(b.id);
+        step.block().and_then(|b| self.board.block(b)).is_some_and(is_swept)
+    }
+
+    /// A retry that nobody waits for, and whose time has not come, is written down to be heard again; true if it was.
+    pub(super) fn put_off(&mut self, turn: &mut Turn, operation: &Operation, now: Timestamp) -> Result<bool> {
+        if operation.verb.is_some() || !self.peers.shared || !self.bring(operation.step)? {
+            return Ok(false);
+        }
+        let step = self.board.step(operation.step).expect("it was just brought").clone();
+        let Some(home) = step.block().and_then(|b| self.board.block(b)).map(|b| b.home.clone()) else {
+            return Ok(false);
+        };
+        step.block().map_or(Ok(()), |block| self.hear_ends(turn, block, now))?;
+        let waits = operator::may_retry(&step, None, None).is_ok() && self.is_settling(&step);
+        if waits {
+            // Not with a call: the next look is soon enough.
+            self.write_down(turn, SignalTo::Group(home), &Signal::Operate { operation: operation.clone() });
+        }
+        Ok(waits)
+    }
+
+    /// Without those that an earlier retry has replaced, which their rows say once the owners of their lines have heard it.
+    fn still_in_place(&mut self, steps: Vec<Step>) -> Result<Vec<Step>> {
+        let replaced = self.replaced_unheard(&steps)?;
+        let mut still = Vec::with_capacity(steps.len());
+        for step in steps.into_iter().filter(|step| !replaced.contains(&step.id)) {
+            let elsewhere = self.board.is_elsewhere(&step);
+            let now =
+                if elsewhere { self.store.step(step.id)?.map(|row| row.state) } else { Some(step.state) };
+            if now == Some(step.state) {
+                still.push(step);
+            }
+        }
+        Ok(still)
     }
 
     fn replace(&mut self, turn: &mut Turn, old: &Step, now: Timestamp) -> Result<StepId> {

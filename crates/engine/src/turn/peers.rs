@@ -83,6 +83,8 @@ pub struct Peers {
     waiting: HashMap<SignalId, Waiting>,
     /// Signals dealt with in turns that are not durable yet.
     taken: HashMap<SignalId, u64>,
+    /// Steps that lines elsewhere are told to have been replaced, in turns that are not durable yet.
+    replaced: HashMap<StepId, u64>,
     /// How often a turn was tried with a signal.
     tries: HashMap<SignalId, u32>,
     looked_at: Timestamp,
@@ -219,6 +221,14 @@ impl Peers {
         }
         fresh
     }
+    /// The owner of a step's line is told that another has its place.
+    pub fn replaces(&mut self, step: StepId, turn: u64) {
+        self.replaced.insert(step, turn);
+    }
+    /// That is on its way, and cannot be read yet.
+    pub fn is_replaced(&self, step: StepId) -> bool {
+        self.replaced.contains_key(&step)
+    }
     /// No turn with it could be stored.
     pub fn is_hopeless(&self, signal: SignalId) -> bool {
         self.tries.get(&signal).is_some_and(|n| *n > TRIES_MAX)
@@ -227,9 +237,11 @@ impl Peers {
         for (signal, _) in self.taken.extract_if(|_, in_turn| *in_turn <= turn) {
             self.tries.remove(&signal);
         }
+        self.replaced.retain(|_, in_turn| *in_turn > turn);
     }
     /// Nothing of what was taken in was stored.
     pub fn forget_taken(&mut self) {
         self.taken.clear();
+        self.replaced.clear();
     }
 }

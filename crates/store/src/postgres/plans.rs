@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Tables in which something waits.
-const WAITING: [&str; 5] = ["steps", "workflows", "pauses", "trigger_payloads", "blocks"];
+const WAITING: [&str; 6] = ["steps", "workflows", "pauses", "trigger_payloads", "blocks", "signals"];
 
 /// The first node of a plan that reads one of them without a condition that an index helps with.
 fn scan<'a>(plan: &'a [String], tables: &[&str]) -> Option<&'a String> {
@@ -71,7 +71,8 @@ fn planned(sql: &dyn Sql, text: &str, values: &[Param]) -> Vec<String> {
 fn no_statement_of_a_turn_scans_what_waits() {
     let (_scratch, store) = opened("plans");
     let sql = store.reader();
-    let seen = turn_reads::all(sql);
+    let mut seen = turn_reads::all(sql);
+    seen.extend(turn_reads::shared(sql));
     assert!(seen.len() >= 30, "{} statements were looked at", seen.len());
     prefer_indexes(sql);
     for (text, values) in seen {

@@ -1,5 +1,7 @@
 //! Lines and blocks whose deciders are different nodes.
 
+mod told;
+
 use engine::{GroupOperation, GroupVerb};
 use model::{State, StepId};
 use serde_json::{Value, json};
