@@ -226,6 +226,13 @@ impl Block {
         };
         index.checked_sub(1).and_then(|i| live.get(i as usize)).copied().unwrap_or(0)
     }
+    /// Something behind the place where it was cut has not ended yet.
+    pub fn is_alive_behind_cut(&self) -> bool {
+        let behind = |cut: Option<u32>, live: &[u32]| {
+            cut.is_some_and(|at| live.iter().skip(at as usize).any(|n| *n > 0))
+        };
+        behind(self.cut_at, &self.live) || behind(self.resolver_cut_at, &self.live_resolvers)
+    }
     /// The slot that counts hot steps of a kind at an index, made when missing.
     pub fn live_mut(&mut self, kind: StepKind, index: u32) -> &mut u32 {
         let live = match kind {
@@ -261,5 +268,23 @@ impl Block {
     /// No child can move any more, and none is still to come; dormant resolvers do not count.
     pub fn is_at_rest(&self) -> bool {
         self.steps.hot == 0 && self.resolvers.hot == 0 && self.to_come == 0 && self.sweep.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_was_cut_lives_behind_the_cut_until_all_has_ended() {
+        let cut = |cut_at, live: &[u32]| {
+            let block = Block::new(BlockId::of(1), DispatchGroup::new("alpha"));
+            let steps = Block { cut_at, live: live.to_vec(), ..block.clone() };
+            let resolvers = Block { resolver_cut_at: cut_at, live_resolvers: live.to_vec(), ..block };
+            [steps, resolvers].map(|block| block.is_alive_behind_cut())
+        };
+        assert_eq!(cut(None, &[1, 1]), [false; 2]);
+        assert_eq!(cut(Some(1), &[1, 0]), [false; 2], "what stands beside it is not behind it");
+        assert_eq!(cut(Some(1), &[0, 0, 1]), [true; 2]);
     }
 }

@@ -258,6 +258,8 @@ pub const STUCK_ROUNDS_MAX: usize = 5_000;
 pub const STUCK_LOOK_LEASE: Duration = Duration::from_secs(60);
 /// Between two questions of a node that waits for another's look.
 pub const STUCK_LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Rows of what is live that one figure counts; where there are more, this is told.
+pub const COUNTED_MAX: usize = 100_000;
 /// Open alerts; beyond them nothing is told anew, for nobody would read it.
 pub const ALERTS_OPEN_MAX: usize = 10_000;
 /// How often it is looked for what is stuck, unless the configuration says otherwise, and what it may say.

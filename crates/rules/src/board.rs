@@ -106,6 +106,11 @@ impl Board {
         self.blocks.values().map(|e| &e.block)
     }
 
+    /// Steps that changed in this turn.
+    pub fn changed(&self) -> impl Iterator<Item = StepId> {
+        self.step_order.iter().copied()
+    }
+
     /// Bring in a row as the store has it; what is already in hand is newer and stays.
     pub fn load_step(&mut self, step: Step) {
         let id = step.id;

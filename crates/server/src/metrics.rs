@@ -6,11 +6,16 @@ use crate::figures::{self, States};
 use model::{PoolUse, Severity, Timestamp};
 use prometheus::core::Collector;
 use prometheus::{IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use std::time::Duration;
 use store::{Browse, Result, StoreError};
 
 /// What the database says at one moment.
 pub struct Now {
-    groups: Vec<(String, States, bool)>,
+    groups: Vec<Group>,
+    /// Steps that block a message group, and message groups that a person paused.
+    held: [(&'static str, i64); 2],
+    unpublished: i64,
+    oldest_unpublished: i64,
     pools: Vec<PoolUse>,
     sessions: usize,
     places: usize,
@@ -18,6 +23,14 @@ pub struct Now {
     oldest_pending: i64,
     alerts: Vec<(Severity, i64)>,
     workflows: Vec<(String, &'static str, i64)>,
+}
+
+struct Group {
+    name: String,
+    states: States,
+    off: bool,
+    /// Seconds until it may be taken from whoever decides for it.
+    leased: i64,
 }
 
 /// Series of one metric; definitions and pools are named by people.
@@ -29,8 +42,12 @@ impl Now {
         let group = |status: model::GroupStatus| {
             let off = everywhere.is_off(now) || status.breaker.is_off(now);
             let name = status.dispatch_group.to_string();
-            (name.clone(), figures::states(&totals.tallies, &name), off)
+            let leased = status.owner.and(status.lease_ends_at).map_or(0, |until| seconds(until.since(now)));
+            Group { states: figures::states(&totals.tallies, &name), name, off, leased }
         };
+        let (blocked, paused) = browse.held_message_groups()?;
+        let (unpublished, since) = browse.unpublished()?;
+        let age = |since: Option<Timestamp>| since.map_or(0, |at| seconds(now.since(at)));
         let counts = browse.workflow_counts(SERIES_MAX)?.into_iter();
         let oldest = totals.oldest_pending.into_iter().chain(browse.oldest_due(now)?).min();
         Ok(Now {
@@ -39,11 +56,18 @@ impl Now {
             sessions: sessions.len(),
             places: sessions.iter().map(|row| row.offer.capacity).sum(),
             in_flight: browse.in_flight(None)?,
-            oldest_pending: oldest.map_or(0, |at| now.since(at).as_secs().cast_signed()),
+            oldest_pending: age(oldest),
+            held: [("blocked", blocked), ("paused", paused)],
+            unpublished,
+            oldest_unpublished: age(since),
             alerts: browse.open_alerts_by_severity()?,
             workflows: counts.map(|(key, state, n)| (key, state.word(), n)).collect(),
         })
     }
+}
+
+fn seconds(span: Duration) -> i64 {
+    span.as_secs().cast_signed()
 }
 
 /// The whole text.
@@ -65,12 +89,20 @@ fn gauges(now: &Now, version: &str) -> prometheus::Result<Vec<Box<dyn Collector>
         &["dispatch_group", "state"],
     )?;
     let breaker = many("stepfast_dispatch_off", "1 where dispatch is switched off.", &["dispatch_group"])?;
-    for (group, states, off) in &now.groups {
+    let leases = many(
+        "stepfast_lease_seconds",
+        "How long somebody still decides for a dispatch group; 0 where nobody does.",
+        &["dispatch_group"],
+    )?;
+    for Group { name, states, off, leased } in &now.groups {
         for (state, n) in states {
-            steps.with_label_values(&[group, state.word()]).set(*n);
+            steps.with_label_values(&[name, state.word()]).set(*n);
         }
-        breaker.with_label_values(&[group]).set(i64::from(*off));
+        breaker.with_label_values(&[name]).set(i64::from(*off));
+        leases.with_label_values(&[name]).set(*leased);
     }
+    let held = many("stepfast_message_groups_held", "Message groups that are blocked or paused.", &["why"])?;
+    now.held.iter().for_each(|(why, n)| held.with_label_values(&[*why]).set(*n));
     let used = many("stepfast_pool_used", "Steps of a pool that a worker has.", &["pool"])?;
     let limit = many("stepfast_pool_concurrency", "How many it may have, where it is limited.", &["pool"])?;
     for PoolUse { pool, used: n, .. } in &now.pools {
@@ -90,6 +122,8 @@ fn gauges(now: &Now, version: &str) -> prometheus::Result<Vec<Box<dyn Collector>
     Ok(vec![
         Box::new(steps),
         Box::new(breaker),
+        Box::new(leases),
+        Box::new(held),
         Box::new(used),
         Box::new(limit),
         Box::new(alerts),
@@ -97,6 +131,12 @@ fn gauges(now: &Now, version: &str) -> prometheus::Result<Vec<Box<dyn Collector>
         Box::new(build),
         one("stepfast_sessions", "Sessions of workers that are open.", count(now.sessions))?,
         one("stepfast_session_places", "Jobs they may run at once.", count(now.places))?,
+        one("stepfast_outbox_messages", "Messages that are to be published.", now.unpublished)?,
+        one(
+            "stepfast_outbox_oldest_seconds",
+            "How long the oldest message waits to be published.",
+            now.oldest_unpublished,
+        )?,
         one("stepfast_steps_in_flight", "Steps that somebody holds now.", now.in_flight)?,
         one(
             "stepfast_oldest_pending_seconds",

@@ -66,3 +66,10 @@ fn open_pages_are_kept_live_beside_work() {
     let (without, with) = (figure(&figures, "core_without"), figure(&figures, "core_with"));
     assert!(without > 0.0 && with > 0.0, "{figures}");
 }
+
+#[test]
+fn every_page_is_opened_beside_steps_on_record() {
+    let figures = measured(&["page-times", "--n", "2000"]);
+    assert!(figure(&figures, "slowest_ms") >= figure(&figures, "/workflows"), "{figures}");
+    assert!(figure(&figures, "/step-dispatcher") > 0.0, "{figures}");
+}

@@ -3,7 +3,7 @@
 use crate::sql::{Row, Sql};
 use crate::statements::{self, with_columns};
 use crate::{Browse, Lease, Result, StepRow, params, rows};
-use model::{DispatchGroup, DispatchMode, GroupHold, Name, Step, StepId, Timestamp};
+use model::{DispatchGroup, DispatchMode, GroupHold, Name, Step, StepId, Timestamp, limits};
 use rules::fifo;
 use rules::why::Ahead;
 use std::collections::{BTreeSet, HashMap};
@@ -117,6 +117,19 @@ pub struct MessageGroup {
 const COUNTED: usize = 1_000;
 
 impl Browse {
+    /// How many steps block message groups, and how many groups a person paused.
+    pub fn held_message_groups(&self) -> Result<(i64, i64)> {
+        let text = format!(
+            "select sum(case when length(blocked_by) = 0 then 0 else 1 end), count(*)
+               from (select blocked_by from message_groups limit {}) as held",
+            limits::COUNTED_MAX
+        );
+        let counted = self.sql().rows(&text, params![], |row| {
+            let (blocked, held): (Option<i64>, i64) = (row.get(0)?, row.get(1)?);
+            Ok((blocked.unwrap_or(0), held - blocked.unwrap_or(0)))
+        })?;
+        Ok(counted.first().copied().unwrap_or_default())
+    }
     /// By name, behind a cursor.
     pub fn message_groups(&self, after: &str, limit: usize) -> Result<Vec<MessageGroup>> {
         let sql = self.sql();

@@ -44,7 +44,13 @@ impl Nodes {
 
     /// A node that can lose the news of what it stored.
     pub fn add_doubtful(&mut self, config: Config) -> Doubt {
+        self.add_deaf(config, None)
+    }
+
+    /// One that does not find signals that say this.
+    pub fn add_deaf(&mut self, config: Config, saying: Option<&str>) -> Doubt {
         let doubt = Doubt::default();
+        doubt.deaf_to(saying);
         self.start_on(Box::new(DoubtfulStore { store: self.open(), doubt: doubt.clone() }), config);
         doubt
     }

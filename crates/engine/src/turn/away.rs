@@ -6,7 +6,9 @@
 
 use super::node::{Node, Turn};
 use crate::signal::{ENDED, Ended, FOLLOW, Signal};
-use model::{BlockId, Detail, DispatchGroup, Effect, Event, Move, State, Step, StepId, Timestamp};
+use model::{
+    Block, BlockId, Detail, DispatchGroup, Effect, Event, Move, State, Step, StepId, Timestamp, limits,
+};
 use rules::board::{Ask, Asked, Changes, EndedAway, Moved, StepChange};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use store::{Result, StoreError, signals};
@@ -57,8 +59,10 @@ impl Node {
             match what {
                 Asked::Join => joins.entry(dispatch_group).or_default().push(step),
                 Asked::Follow { event, superseded_by } => {
-                    if event == Event::Superseded {
-                        self.peers.replaces(step, self.turn_number);
+                    match self.board.step(step).and_then(Step::block) {
+                        _ if event == Event::Superseded => self.peers.replaces(step, self.turn_number),
+                        Some(block) => self.peers.fells(block, self.turn_number),
+                        None => {}
                     }
                     follows.entry((dispatch_group, event)).or_default().push((step, superseded_by));
                 }
@@ -151,6 +155,36 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// Others were asked to end steps of a block, and have not heard it.
+    pub(super) fn is_falling(&mut self, id: BlockId) -> Result<bool> {
+        let may_fall = self.peers.shared && self.board.block(id).is_some_and(Block::is_alive_behind_cut);
+        if !may_fall || self.peers.is_falling(id) {
+            return Ok(may_fall);
+        }
+        let mut asked = HashSet::new();
+        for group in &self.config.groups {
+            for row in signals::unheard(self.store.reader(), group, FOLLOW)? {
+                match serde_json::from_str(&row.body) {
+                    Ok(Signal::Follow { event: Event::Superseded, .. }) => {}
+                    Ok(Signal::Follow { steps, .. }) => asked.extend(steps.into_iter().map(|(step, _)| step)),
+                    _ => {}
+                }
+            }
+        }
+        let mut after = None;
+        while !asked.is_empty() {
+            let live = self.store.unsettled(id, after, limits::STEPS_PER_TURN)?;
+            if live.iter().any(|step| asked.contains(&step.id)) {
+                return Ok(true);
+            }
+            after = live.last().and_then(|step| step.place.map(|place| (place.index, step.id)));
+            if after.is_none() {
+                break;
+            }
+        }
+        Ok(false)
     }
 
     /// Those of steps that others have taken the place of, while the owners of their lines have not heard it and the rows do not say

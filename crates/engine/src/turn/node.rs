@@ -132,7 +132,7 @@ pub struct Node {
     pub(super) last_end: BTreeMap<DispatchGroup, Timestamp>,
     pub(super) alerted: BTreeSet<DispatchGroup>,
     pub(super) stuck: Stuck,
-    outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
+    pub(super) outstanding: VecDeque<(u64, Vec<StepId>, Vec<BlockId>)>,
     /// Answers of turns that wrote nothing, and the turn they rest on.
     hanging: Vec<(u64, Acts)>,
     inbox: Sender<Request>,

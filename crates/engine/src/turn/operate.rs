@@ -4,10 +4,14 @@ use super::node::{Node, Turn};
 use crate::EngineError;
 use crate::request::{Operated, Operation, Reply, SeenStep};
 use crate::signal::Signal;
-use model::{Block, BlockId, Counts, Detail, Effect, Event, Move, State, Step, StepId, Timestamp, limits};
+use model::{
+    Block, BlockId, Counts, Detail, Effect, Event, Move, Place, Reason, State, Step, StepId, Timestamp,
+    limits,
+};
 use rules::board::Board;
 use rules::operator;
 use rules::settle::{Mode, Snapshot, settle};
+use std::collections::BTreeMap;
 use store::{AuditEntry, Result, SignalTo, Store, StoreError};
 
 impl Node {
@@ -104,9 +108,7 @@ impl Node {
             let why = format!("it is a step of workflow {}, which decides what is done again", part.workflow);
             return Ok(Err(EngineError::Refused { step: id, why }));
         }
-        if let Some(block) = step.block() {
-            self.hear_ends(turn, block, now)?;
-        }
+        let settles = self.is_settling(turn, &step, now)?;
         let owner = match step.block().and_then(|b| self.board.block(b)).and_then(|b| b.owner) {
             Some(owner) if self.bring(owner)? => self.board.step(owner).cloned(),
             _ => None,
@@ -115,16 +117,13 @@ impl Node {
         if let Err(refused) = operator::may_retry(&step, owner.as_ref(), children) {
             return Ok(Err(EngineError::refused(id, refused)));
         }
-        if self.is_settling(&step) {
+        if settles {
             let why = "its block is still being settled; try again in a moment".to_string();
             return Ok(Err(EngineError::Refused { step: id, why }));
         }
         let mut again = vec![step.clone()];
         if let Some(place) = step.place {
-            let cut_off = self.store.cut_off(place.block, place.index, limits::STEPS_PER_CREATE_MAX)?;
-            // What is in hand is newer than the disk: another retry may have remade it in this very turn.
-            let still = |s: &Step| self.board.step(s.id).is_none_or(|s| s.state == State::Cancelled);
-            again.extend(cut_off.into_iter().filter(still));
+            again.extend(self.cut_off(place)?);
         }
         if again.len() > limits::STEPS_PER_CREATE_MAX {
             let why = format!("more than {} steps were cut off behind it", limits::STEPS_PER_CREATE_MAX);
@@ -146,10 +145,33 @@ impl Node {
         Ok(Ok(first))
     }
 
-    /// What stands behind a step is being ended, so it is not known yet what is made anew with it.
-    fn is_settling(&self, step: &Step) -> bool {
-        let is_swept = |b: &Block| b.sweep.is_some() || self.board.is_cutting_elsewhere(b.id);
-        step.block().and_then(|b| self.board.block(b)).is_some_and(is_swept)
+    /// What was cut off behind a place, which turns on their way may not have stored yet.
+    fn cut_off(&mut self, place: Place) -> Result<Vec<Step>> {
+        let stored = self.store.cut_off(place.block, place.index, limits::STEPS_PER_CREATE_MAX)?;
+        let is_behind = |p: Place| p.block == place.block && p.index > place.index;
+        let is_cut_off = |step: &Step| {
+            step.state == State::Cancelled
+                && step.reason == Some(Reason::PredecessorFailed)
+                && step.place.is_some_and(is_behind)
+        };
+        // What is in hand is newer than the disk: another retry may have remade it in this very turn.
+        let still = |step: &Step| self.board.step(step.id).is_none_or(is_cut_off);
+        let unstored = self.outstanding.iter().flat_map(|(_, steps, _)| steps).copied();
+        let unstored = unstored.chain(self.board.changed()).filter_map(|id| self.board.step(id));
+        let stored = stored.into_iter().filter(still);
+        let all = stored.chain(unstored.filter(|step| is_cut_off(step)).cloned());
+        let in_order: BTreeMap<(u32, StepId), Step> =
+            all.filter_map(|step| step.place.map(|at| ((at.index, step.id), step))).collect();
+        Ok(in_order.into_values().collect())
+    }
+
+    /// What stands behind a step is being ended, so it is not known yet what is made anew with it. What other nodes ended is heard.
+    fn is_settling(&mut self, turn: &mut Turn, step: &Step, now: Timestamp) -> Result<bool> {
+        let Some(block) = step.block() else { return Ok(false) };
+        // Whoever was asked either has not heard it, or has told by now how it ended.
+        let is_falling = self.is_falling(block)?;
+        self.hear_ends(turn, block, now)?;
+        Ok(is_falling || self.board.block(block).is_some_and(|block| block.sweep.is_some()))
     }
 
     /// A retry that nobody waits for, and whose time has not come, is written down to be heard again; true if it was.
@@ -161,8 +183,7 @@ impl Node {
         let Some(home) = step.block().and_then(|b| self.board.block(b)).map(|b| b.home.clone()) else {
             return Ok(false);
         };
-        step.block().map_or(Ok(()), |block| self.hear_ends(turn, block, now))?;
-        let waits = operator::may_retry(&step, None, None).is_ok() && self.is_settling(&step);
+        let waits = self.is_settling(turn, &step, now)? && operator::may_retry(&step, None, None).is_ok();
         if waits {
             // Not with a call: the next look is soon enough.
             self.write_down(turn, SignalTo::Group(home), &Signal::Operate { operation: operation.clone() });

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use crate::signal::{Reply, Taken};
-use model::{DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp};
+use model::{BlockId, DispatchGroup, Name, NodeId, SessionId, SignalId, StepId, Timestamp};
 use std::collections::HashMap;
 use std::time::Duration;
 use store::{Look, StoreError};
@@ -85,6 +85,8 @@ pub struct Peers {
     taken: HashMap<SignalId, u64>,
     /// Steps that lines elsewhere are told to have been replaced, in turns that are not durable yet.
     replaced: HashMap<StepId, u64>,
+    /// Blocks of which others are told to end steps, in such turns.
+    falling: HashMap<BlockId, u64>,
     /// How often a turn was tried with a signal.
     tries: HashMap<SignalId, u32>,
     looked_at: Timestamp,
@@ -229,6 +231,14 @@ impl Peers {
     pub fn is_replaced(&self, step: StepId) -> bool {
         self.replaced.contains_key(&step)
     }
+    /// The owners of some lines are told that steps of this block end.
+    pub fn fells(&mut self, block: BlockId, turn: u64) {
+        self.falling.insert(block, turn);
+    }
+    /// That is on its way, and cannot be read yet.
+    pub fn is_falling(&self, block: BlockId) -> bool {
+        self.falling.contains_key(&block)
+    }
     /// No turn with it could be stored.
     pub fn is_hopeless(&self, signal: SignalId) -> bool {
         self.tries.get(&signal).is_some_and(|n| *n > TRIES_MAX)
@@ -238,10 +248,12 @@ impl Peers {
             self.tries.remove(&signal);
         }
         self.replaced.retain(|_, in_turn| *in_turn > turn);
+        self.falling.retain(|_, in_turn| *in_turn > turn);
     }
     /// Nothing of what was taken in was stored.
     pub fn forget_taken(&mut self) {
         self.taken.clear();
         self.replaced.clear();
+        self.falling.clear();
     }
 }

@@ -75,23 +75,6 @@ impl Board {
         self.waits_for_others.get(&block) == Some(&(sweep.kind, sweep.above))
     }
 
-    /// Other nodes were asked to end what stands behind the place where a block was cut, and have not said that they did. One that
-    /// was cut in this turn has asked nobody yet.
-    pub fn is_cutting_elsewhere(&self, id: BlockId) -> bool {
-        let Some(entry) = self.blocks.get(&id).filter(|_| self.mine.is_some()) else { return false };
-        let began = match &entry.before {
-            Some(change) => change.before.as_ref(),
-            None => Some(&entry.block),
-        };
-        let behind = |cut: Option<u32>, live: &[u32]| {
-            cut.is_some_and(|at| live.iter().skip(at as usize).any(|n| *n > 0))
-        };
-        began.is_some_and(|began| {
-            behind(began.cut_at, &entry.block.live)
-                || behind(began.resolver_cut_at, &entry.block.live_resolvers)
-        })
-    }
-
     /// Where nodes share the work, what a whole sweep leaves alive is another node's.
     pub(super) fn note_others(&mut self, id: BlockId) {
         let Some(block) = self.block(id).filter(|_| self.mine.is_some()) else { return };
@@ -223,30 +206,6 @@ mod tests {
             board.edit_block(block, |b| b.sweep = None);
             board.waits_for_others.clear();
         }
-    }
-
-    #[test]
-    fn a_block_cuts_elsewhere_from_the_turn_after_it_was_cut_until_all_is_told() {
-        let (mut board, there) = shared();
-        let place = place(&board, there);
-        board.take_changes();
-        board.edit_block(place.block, |block| block.cut_at = Some(1));
-        assert!(!board.is_cutting_elsewhere(place.block), "nobody was asked yet");
-        board.take_changes();
-        assert!(board.is_cutting_elsewhere(place.block));
-        let mine = board.mine.take();
-        assert!(!board.is_cutting_elsewhere(place.block), "nobody else decides");
-        board.mine = mine;
-        let (kind, to, event) = (StepKind::Default, State::Cancelled, Event::PredecessorFailed);
-        board.child_ended(&EndedAway { step: there, place, kind, to, event });
-        assert!(!board.is_cutting_elsewhere(place.block));
-        board.edit_block(place.block, |block| {
-            (block.cut_at, block.resolver_cut_at, block.live_resolvers) = (Some(2), Some(1), vec![0, 1]);
-        });
-        assert!(!board.is_cutting_elsewhere(place.block), "what it was when the turn began counts");
-        board.take_changes();
-        assert!(board.is_cutting_elsewhere(place.block), "resolvers likewise");
-        assert!(!board.is_cutting_elsewhere(BlockId::of(77)));
     }
 
     #[test]

@@ -43,6 +43,26 @@ async fn what_a_node_did_and_what_is_waiting_is_told() {
 }
 
 #[tokio::test]
+async fn who_decides_and_what_is_held_back_is_told() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let line = |action| {
+        format!(
+            r#"[{{"action": "{action}", "max_attempts": 1, "message_group": "line", "mode": "block_on_error"}}]"#
+        )
+    };
+    let failed = place.create(&line("fail")).await;
+    place.until_state(&failed[0], "failed").await;
+    place.create(&line("noop")).await;
+    let told = told(&place).await;
+    assert_eq!(value(&told, "stepfast_message_groups_held{why=\"blocked\"}"), 1.0);
+    assert_eq!(value(&told, "stepfast_message_groups_held{why=\"paused\"}"), 0.0);
+    assert!(value(&told, "stepfast_lease_seconds{dispatch_group=\"alpha\"}") > 0.0, "{told}");
+    let unpublished = ["stepfast_outbox_messages", "stepfast_outbox_oldest_seconds"];
+    assert_eq!(unpublished.map(|name| value(&told, name)), [0.0, 0.0]);
+}
+
+#[tokio::test]
 async fn promtool_finds_nothing_to_say() {
     let mut place = Place::open();
     place.work(|_| {}).await;

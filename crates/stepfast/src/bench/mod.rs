@@ -13,6 +13,7 @@ mod growth;
 mod http;
 mod latency;
 mod limit;
+mod page_times;
 mod pages;
 mod publish;
 mod remote;
@@ -50,6 +51,8 @@ pub enum Workload {
     Http,
     /// Processor time of a busy server for n open overview pages.
     Pages,
+    /// How long each page takes to answer beside n steps on record.
+    PageTimes,
     /// Steps over a queue: published, received, begun, run and recorded.
     Publish,
     /// A parent with n children, and 1,000 trees 50 deep.
@@ -106,6 +109,7 @@ pub async fn run(args: BenchArgs) -> Result<Figures> {
         Workload::Remote => remote::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Http => http::run(&rig, args.n.unwrap_or(20_000)).await,
         Workload::Pages => pages::run(&rig, args.n.unwrap_or(200)).await,
+        Workload::PageTimes => page_times::run(&rig, args.n.unwrap_or(1_000_000)).await,
         Workload::Publish => publish::run(&rig, args.n, &args.transport).await,
         Workload::Tree => tree::run(&rig, args.n.unwrap_or(100_000)).await,
         Workload::Workflow => workflow::run(&rig, args.n.unwrap_or(20_000)).await,

@@ -18,7 +18,8 @@ fn measured(transport: &str) -> Value {
 
 fn judge(figures: &Value, transport: &str) {
     let shown = [&figures["workload"], &figures["store"], &figures["transport"], &figures["n"]];
-    assert_eq!(shown.map(Value::to_string).join(" "), format!("\"publish\" \"sqlite\" \"{transport}\" 60"));
+    let store = if std::env::var("STEPFAST_TEST_POSTGRES").is_ok() { "postgres" } else { "sqlite" };
+    assert_eq!(shown.map(Value::to_string).join(" "), format!("\"publish\" \"{store}\" \"{transport}\" 60"));
     assert!(figures["steps_per_s"].as_f64().unwrap() > 0.0, "{figures}");
 }
 

@@ -141,6 +141,19 @@ impl Browse {
         Ok(due.map(Timestamp))
     }
 
+    /// Messages that are to be published, and since when the first of them is.
+    pub fn unpublished(&self) -> Result<(i64, Option<Timestamp>)> {
+        let text = format!(
+            "select count(*), min(at) from (select at from outbox limit {}) as unpublished",
+            limits::COUNTED_MAX
+        );
+        let counted = self.sql().rows(&text, params![], |row| {
+            let since: Option<i64> = row.get(1)?;
+            Ok((row.get(0)?, since.map(Timestamp)))
+        })?;
+        Ok(counted.first().copied().unwrap_or_default())
+    }
+
     pub fn groups(&self) -> Result<Vec<GroupStatus>> {
         reads::group_statuses(self.sql())
     }

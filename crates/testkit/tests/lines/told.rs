@@ -12,6 +12,11 @@ use stepfast_testkit::{Doubt, Nodes};
 /// The nodes that decide about the lines and about the blocks.
 const LINES: usize = 0;
 const BLOCKS: usize = 1;
+/// One that comes when both are gone.
+const NEXT: usize = 2;
+
+/// How a block's node says that what is behind a failed step ends.
+const FALL: &str = r#""event":"predecessor_failed"}}"#;
 
 struct Told {
     nodes: Nodes,
@@ -56,11 +61,10 @@ impl Told {
     }
     /// The step failed, and the node of its line has not heard yet that what is behind it falls.
     async fn asked_to_fall(&self) {
-        let fall = r#""event":"predecessor_failed"}}"#;
-        self.lines.deaf_to(Some(fall));
+        self.lines.deaf_to(Some(FALL));
         self.work().await;
         let client = self.nodes.client().await;
-        let asked = format!("select count(*) from stepfast.signals where body like '%{fall}'");
+        let asked = format!("select count(*) from stepfast.signals where body like '%{FALL}'");
         while client.query_one(&asked, &[]).await.expect("a read").get::<_, i64>(0) == 0 {
             tokio::task::yield_now().await;
         }
@@ -167,4 +171,72 @@ async fn a_step_is_retried_once_although_its_line_has_not_heard_of_it() {
         assert!(refused.contains("superseded"), "{refused}");
     }
     told.settled(5).await;
+}
+
+/// Nobody else decides any more, and what a line was told still lies there.
+#[tokio::test]
+async fn a_node_that_takes_over_hears_what_was_asked_before_it_retries() {
+    let mut told = told().await;
+    told.asked_to_fall().await;
+    for node in [LINES, BLOCKS] {
+        told.nodes.stop(node).await;
+    }
+    let config = engine::Config { listen: store::Listen::Off, ..Nodes::config("next") };
+    let next = told.nodes.add_deaf(config, Some(FALL));
+    told.nodes.until("one node has all groups", |n| n.spread() == [10]).await;
+    told.nodes.work(NEXT).await;
+    let refused = told.nodes.operate(NEXT, told.fails, None).await.expect_err("what is behind it falls");
+    assert!(refused.contains("try again in a moment"), "{refused}");
+    next.deaf_to(None);
+    told.until(told.behind, State::Cancelled).await;
+    told.nodes.operate(NEXT, told.fails, None).await.expect("it is retried");
+    told.settled(5).await;
+}
+
+/// Two steps of one index fail, and both are retried at once: the second is not told to wait for what the first made anew.
+#[tokio::test]
+async fn steps_side_by_side_are_retried_in_one_turn_where_nodes_share_the_work() {
+    let told = told().await;
+    let block = "0199c0de-0000-7000-8000-000000000001";
+    let step = |action: &str, index: u32| json!({"action": action, "index": index, "block_id": block, "dispatch_group": DEFAULT_GROUPS[5]});
+    let made = told.nodes.create(BLOCKS, json!([step("fail", 1), step("fail", 1), step("ok", 2)])).await;
+    told.work().await;
+    told.until(made[2], State::Cancelled).await;
+    told.until(told.behind, State::Cancelled).await;
+    let retry = |id| told.nodes.operate(BLOCKS, id, None);
+    let (first, second) = tokio::join!(retry(made[0]), retry(made[1]));
+    assert_eq!((first, second), (Ok(State::Superseded), Ok(State::Superseded)));
+    told.at_rest().await;
+}
+
+/// Issue 5: what a turn on its way had cut off was looked for on disk only, and stayed cancelled.
+#[tokio::test]
+async fn what_was_cut_off_in_a_turn_on_its_way_is_made_anew() {
+    let told = told().await;
+    let block = "0199c0de-0000-7000-8000-000000000001";
+    let step = |index: u32| json!({"action": "ok", "index": index, "block_id": block, "dispatch_group": DEFAULT_GROUPS[5]});
+    let made = told.nodes.create(BLOCKS, json!([step(1), step(2)])).await;
+    let mut client = told.nodes.client().await;
+    let hold = client.transaction().await.expect("a transaction");
+    hold.batch_execute("lock table stepfast.steps in share mode").await.expect("nobody writes");
+    let sent = told.blocks.commits();
+    let until_sent = async |n: usize| {
+        while told.blocks.commits() < sent + n {
+            tokio::task::yield_now().await;
+        }
+    };
+    let fail = told.nodes.operate(BLOCKS, made[0], Some(rules::operator::Verb::Fail));
+    let retry = async {
+        until_sent(1).await;
+        // A turn that brings many steps does not wait for the one before it.
+        let many = vec![json!({"action": "ok"}); 100];
+        tokio::join!(told.nodes.operate(BLOCKS, made[0], None), told.nodes.create(BLOCKS, json!(many)))
+    };
+    let release = async {
+        until_sent(2).await;
+        hold.commit().await.expect("it is let go");
+    };
+    let (failed, (retried, _), ()) = tokio::join!(fail, retry, release);
+    assert_eq!((failed, retried), (Ok(State::Failed), Ok(State::Superseded)));
+    assert_eq!(told.nodes.state(made[1]), State::Superseded, "it was cancelled, and another has its place");
 }
