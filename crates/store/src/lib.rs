@@ -53,7 +53,8 @@ pub use batch::{
 };
 pub use browse::{
     ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DecisionPlace, DefinitionKey, DefinitionLine, EventLine, Filter,
-    Listed, NoticePlace, PausePlace, PollFilter, StepRow, Totals, WorkflowFilter,
+    Listed, NoticePlace, PausePlace, PollFilter, StepRow, Totals, WORKFLOWS_AT_ONCE, WorkflowCourse,
+    WorkflowFilter,
 };
 pub use browsers::{Browser, BrowserHash};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};

@@ -167,6 +167,7 @@ fn of_workflows(browse: &Browse) -> Result<()> {
     browse.resolution_decisions(id)?;
     browse.compensation_runs(id)?;
     browse.workflow_pauses(id)?;
+    browse.workflow_courses(&[id])?;
     browse.trigger_payloads(id, 50)?;
     browse.pauses(Waiting::All, 50)?;
     Ok(())

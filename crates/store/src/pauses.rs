@@ -1,6 +1,6 @@
 //! Pauses on record, and what was sent to triggers.
 
-use crate::sql::{Row, Sql};
+use crate::sql::{Param, Row, Sql};
 use crate::statements::{PAUSE_COLUMNS, TRIGGER_PAYLOAD_COLUMNS};
 use crate::{Result, StoreError, params, rows};
 use model::{Pause, StepId, Timestamp, TokenHash, TriggerPayload, WorkflowId, limits};
@@ -54,6 +54,14 @@ pub fn payload(row: &Row) -> Result<TriggerPayload> {
 pub fn of_workflow(sql: &dyn Sql, id: WorkflowId) -> Result<Vec<Pause>> {
     let text = format!("select {PAUSE_COLUMNS} from pauses where workflow_id = $1 order by def, run");
     sql.rows(&text, params![id], read)
+}
+
+/// The pauses that wait in some workflows, in the order of their definitions.
+pub(crate) fn waiting_in(sql: &dyn Sql, of_these: &str, values: &[Param]) -> Result<Vec<Pause>> {
+    let text = format!(
+        "select {PAUSE_COLUMNS} from pauses where {of_these} and state = 'waiting' order by def, run"
+    );
+    sql.rows(&text, values, read)
 }
 
 /// What came before its pause, oldest first.

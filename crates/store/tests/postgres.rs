@@ -4,12 +4,14 @@
 mod encrypted;
 mod proxy;
 
-use model::{DispatchGroup, NodeId};
+use model::{DispatchGroup, NodeId, SessionId};
 use proxy::{Proxy, Trouble};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use stepfast_store::postgres::{Patience, PostgresStore, Scratch};
-use stepfast_store::{AuditEntry, Batch, Lease, NodeRow, Retained, Retention, SimClock, Store, StoreError};
+use stepfast_store::{
+    AuditEntry, Batch, ClaimLog, Lease, NodeRow, Retained, Retention, SimClock, Store, StoreError,
+};
 
 fn scratch(name: &str) -> Scratch {
     let server = std::env::var("STEPFAST_TEST_POSTGRES")
@@ -43,9 +45,13 @@ impl Scene {
         Scene { store, lease, proxy, scratch, patience }
     }
 
+    fn batch(&self) -> Batch {
+        Batch::new(self.lease.clone(), self.store.now())
+    }
+
     /// Commit one line of the audit.
     fn commit(&mut self) -> Result<(), StoreError> {
-        let mut batch = Batch::new(self.lease.clone(), self.store.now());
+        let mut batch = self.batch();
         batch.audit.push(AuditEntry {
             who: "test".into(),
             verb: "wrote".into(),
@@ -54,6 +60,10 @@ impl Scene {
             before: None,
             after: None,
         });
+        self.put(batch)
+    }
+
+    fn put(&mut self, batch: Batch) -> Result<(), StoreError> {
         let (answer, got) = mpsc::channel();
         self.store.commit(batch, Box::new(move |outcome| answer.send(outcome).unwrap()));
         got.recv_timeout(self.patience.flight * 3 + self.patience.find_out + Duration::from_secs(2))
@@ -206,6 +216,36 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         std::thread::park_timeout(Duration::from_millis(10));
     }
     panic!("it never came to be that {what}");
+}
+
+/// Issue 9: a page read thousands of rows of the log that had gone, for each step that it showed.
+#[test]
+fn the_claim_log_is_swept_by_those_who_write_it() {
+    let mut scene = Scene::new("swept");
+    let mut made = scene.batch();
+    let log = |id: i64| ClaimLog {
+        id,
+        session: SessionId::of(1),
+        dispatch_group: DispatchGroup::new("alpha"),
+        tick: 1,
+        at: made.now,
+        parked: false,
+        host: None,
+        pairs: Vec::new(),
+    };
+    made.claims = (1..=3_000).map(log).collect();
+    scene.put(made).unwrap();
+    let swept = "select coalesce(sum(vacuum_count), 0) from pg_stat_user_tables where relname = 'claims'";
+    let mut gone = scene.batch();
+    gone.claims_done = (1..=1_999).collect();
+    scene.put(gone).unwrap();
+    let mut more = scene.batch();
+    more.claims_done = vec![2_000];
+    scene.put(more).unwrap();
+    until("the log is swept", || {
+        scene.store.reader().value::<i64>(&format!("select cast(({swept}) as bigint)"), &[]).unwrap() == 1
+    });
+    scene.goes_on();
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use super::progress::{of_flow, of_step, of_workflow};
 use crate::secrets::Known;
-use model::{Flow, StepId, Timestamp, Workflow, limits};
-use store::{Browse, Result};
+use model::{Flow, StepId, Timestamp, Workflow, WorkflowId, limits};
+use std::collections::HashMap;
+use store::{Browse, Result, WORKFLOWS_AT_ONCE};
 
 enum Candidate {
     Workflow(Box<Workflow>),
@@ -22,12 +23,19 @@ pub fn half_done(
     let (candidates, until) = candidates(browse, after.unwrap_or_default(), looked_at)?;
     let around = browse.circumstances(now)?;
     let (mut half_done, mut known, mut last) = (Vec::new(), Known::default(), None);
-    for (id, candidate) in &candidates {
+    let mut courses = HashMap::new();
+    for (n, (id, candidate)) in candidates.iter().enumerate() {
         if half_done.len() == limit {
             return Ok(wire::ProgressPage { half_done, next: last });
         }
         let found = match candidate {
-            Candidate::Workflow(workflow) => Some(of_workflow(browse, workflow, (&mut known, &around))?),
+            Candidate::Workflow(workflow) => {
+                if !courses.contains_key(&workflow.id) {
+                    courses = browse.workflow_courses(&next_ones(browse, &candidates[n..], &mut known)?)?;
+                }
+                let course = courses.remove(&workflow.id).unwrap_or_default();
+                Some(of_workflow(browse, (workflow, course), (&mut known, &around))?)
+            }
             Candidate::Flow(flow) => Some(of_flow(flow, &browse.flow_steps(flow.id)?)),
             Candidate::Tree(id) => match browse.step(*id)? {
                 Some(row) => Some(of_step(browse, &row, (&mut known, &around))?),
@@ -39,6 +47,24 @@ pub fn half_done(
         last = Some(cursor(*id));
     }
     Ok(wire::ProgressPage { half_done, next: until.map(cursor) })
+}
+
+/// Workflows whose courses are read with that of the first: as many as there are steps to be listed at once.
+fn next_ones(
+    browse: &Browse,
+    candidates: &[([u8; 16], Candidate)],
+    known: &mut Known,
+) -> Result<Vec<WorkflowId>> {
+    let (mut ids, mut steps) = (Vec::new(), 0);
+    for (_, candidate) in candidates {
+        let Candidate::Workflow(workflow) = candidate else { continue };
+        steps += known.definition(browse, &workflow.definition)?.steps.len();
+        if ids.len() == WORKFLOWS_AT_ONCE || !ids.is_empty() && steps > limits::PROGRESS_STEPS_MAX {
+            break;
+        }
+        ids.push(workflow.id);
+    }
+    Ok(ids)
 }
 
 fn cursor(id: [u8; 16]) -> String {

@@ -6,11 +6,11 @@ use crate::secrets::{Known, Secrets};
 use engine::account::{Account, Course, Items, Part, PartStanding, account};
 use model::definition::{Definition, FailurePolicy, StepDef};
 use model::{
-    Block, Flow, FlowId, FlowState, FlowStep, FlowStepState, PauseState, State, StepId, Timestamp, Workflow,
+    Block, Flow, FlowId, FlowState, FlowStep, FlowStepState, Pause, State, StepId, Timestamp, Workflow,
     WorkflowId, WorkflowState, limits,
 };
 use std::collections::BTreeMap;
-use store::{Browse, Circumstances, Result, StepRow};
+use store::{Browse, Circumstances, Result, StepRow, WorkflowCourse};
 
 /// Live steps of which it is told why they do not move.
 const ASKED_MAX: usize = 5;
@@ -37,7 +37,8 @@ pub fn workflow_progress(
 ) -> Result<Option<wire::ProgressShow>> {
     let Some(workflow) = browse.workflow(id)? else { return Ok(None) };
     let around = browse.circumstances(now)?;
-    Ok(Some(of_workflow(browse, &workflow, (&mut Known::default(), &around))?.0))
+    let course = browse.workflow_courses(&[id])?.remove(&id).unwrap_or_default();
+    Ok(Some(of_workflow(browse, (&workflow, course), (&mut Known::default(), &around))?.0))
 }
 
 /// The same in one number, for a page that shows the rest.
@@ -47,23 +48,23 @@ pub(super) fn percent(
     runs: &Runs,
 ) -> Result<u8> {
     let parts = workflow_parts(browse, &listed(definition), runs)?;
-    Ok(account(&parts, course(workflow.state), None).percent.floor() as u8)
+    Ok(account(&parts, standing_of(workflow.state), None).percent.floor() as u8)
 }
 
 pub(super) fn of_workflow(
     browse: &Browse,
-    workflow: &Workflow,
+    (workflow, course): (&Workflow, WorkflowCourse),
     (known, around): (&mut Known, &Circumstances),
 ) -> Result<Far> {
     let (secrets, definition) =
         (known.secrets(browse, workflow)?, known.definition(browse, &workflow.definition)?);
-    let runs = runs(browse.workflow_steps(workflow.id)?);
+    let runs = runs(course.steps);
     let listed = listed(&definition);
     let parts = workflow_parts(browse, &listed, &runs)?;
-    let account = account(&parts, course(workflow.state), None);
+    let account = account(&parts, standing_of(workflow.state), None);
     let rows: Vec<Option<&StepRow>> =
         listed.iter().map(|(n, _)| runs.get(n).and_then(|runs| runs.last())).collect();
-    let mut waits_for = awaited(browse, workflow)?;
+    let mut waits_for = awaited(workflow, &course.pauses);
     let notes = notes(browse, &rows, (&secrets, around), &mut waits_for)?;
     let whole = Whole { parts, notes, account, waits_for };
     let mut view = view("workflow", workflow.id.to_string(), &workflow.definition.key, &whole);
@@ -74,7 +75,7 @@ pub(super) fn of_workflow(
     Ok((view, whole.account))
 }
 
-fn course(state: WorkflowState) -> Course {
+fn standing_of(state: WorkflowState) -> Course {
     match state {
         WorkflowState::Pending | WorkflowState::Running | WorkflowState::Paused => Course::GoingOn,
         WorkflowState::Succeeded => Course::Completed,
@@ -147,10 +148,8 @@ fn standing(state: State) -> PartStanding {
 }
 
 /// Triggers and dates that it waits for.
-fn awaited(browse: &Browse, workflow: &Workflow) -> Result<Vec<String>> {
-    let pauses = browse.workflow_pauses(workflow.id)?;
-    let waiting = pauses.iter().filter(|pause| pause.state == PauseState::Waiting);
-    let told = waiting.map(|pause| convert::pause_view(pause, workflow)).map(|pause| {
+fn awaited(workflow: &Workflow, waiting: &[Pause]) -> Vec<String> {
+    let told = waiting.iter().map(|pause| convert::pause_view(pause, workflow)).map(|pause| {
         let until =
             pause.timeout_at.or(pause.resume_at).map(|at| format!(", until {at}")).unwrap_or_default();
         match pause.trigger {
@@ -158,7 +157,7 @@ fn awaited(browse: &Browse, workflow: &Workflow) -> Result<Vec<String>> {
             None => format!("a date behind step `{}`{until}", pause.step),
         }
     });
-    Ok(told.collect())
+    told.collect()
 }
 
 /// Why the live ones do not move, and what went wrong with those that failed.

@@ -16,7 +16,9 @@ pub use behind::{DecisionPlace, NoticePlace, PausePlace};
 pub use nouns::{Filter, StepRow, Totals};
 pub use polls::PollFilter;
 pub use reach::Listed;
-pub use workflows::{DefinitionKey, DefinitionLine, EventLine, WorkflowFilter};
+pub use workflows::{
+    DefinitionKey, DefinitionLine, EventLine, WORKFLOWS_AT_ONCE, WorkflowCourse, WorkflowFilter,
+};
 
 use crate::batch::{NodeRow, SessionRow};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};

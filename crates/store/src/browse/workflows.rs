@@ -1,14 +1,15 @@
 //! Workflows, their steps, events and decisions, and the definitions they run, as people read them.
 
-use super::{Browse, StepRow, statuses};
+use super::{Browse, StepRow, places, statuses};
 use crate::sql::{Param, Row};
 use crate::statements::{OPEN_WORKFLOW, WORKFLOW_COLUMNS};
 use crate::workflows::{self, Definition};
-use crate::{Result, params, reads, rows};
+use crate::{Result, params, pauses, reads, rows};
 use model::{
-    BlockId, CompensationRun, DispatchGroup, ResolutionDecision, StepId, Timestamp, Workflow, WorkflowId,
-    WorkflowState, limits,
+    BlockId, CompensationRun, DispatchGroup, Pause, ResolutionDecision, StepId, Timestamp, Workflow,
+    WorkflowId, WorkflowState, limits,
 };
+use std::collections::HashMap;
 
 /// Which workflows; everything that is said must hold.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,17 @@ pub struct WorkflowFilter {
     pub after: Option<WorkflowId>,
     pub ascending: bool,
     pub limit: usize,
+}
+
+/// Workflows whose courses are read at once.
+pub const WORKFLOWS_AT_ONCE: usize = 50;
+
+/// What a workflow has done and what it waits for.
+#[derive(Debug, Default)]
+pub struct WorkflowCourse {
+    /// The runs of its steps, without the items of fan-outs.
+    pub steps: Vec<StepRow>,
+    pub pauses: Vec<Pause>,
 }
 
 /// Something that happened to a workflow.
@@ -111,6 +123,27 @@ impl Browse {
     pub fn workflow_steps(&self, id: WorkflowId) -> Result<Vec<StepRow>> {
         let tail = "where workflow_id = $1 and block_id is null order by def, run, id";
         self.query(tail, params![id])
+    }
+
+    /// The same of many workflows, at most `WORKFLOWS_AT_ONCE`, and the pauses of those that wait: two journeys for all of them.
+    pub fn workflow_courses(&self, ids: &[WorkflowId]) -> Result<HashMap<WorkflowId, WorkflowCourse>> {
+        let Some(last) = ids.last() else { return Ok(HashMap::new()) };
+        // Always as many, so that it is one statement however many they are.
+        let padded = ids.iter().chain(std::iter::repeat(last)).take(WORKFLOWS_AT_ONCE);
+        let values: Vec<Param> = padded.map(|id| (*id).into()).collect();
+        let of_these = format!("workflow_id in ({})", places(1, WORKFLOWS_AT_ONCE));
+        let none = |id: &WorkflowId| (*id, WorkflowCourse::default());
+        let mut courses: HashMap<WorkflowId, WorkflowCourse> = ids.iter().map(none).collect();
+        let tail = format!("where {of_these} and block_id is null order by def, run, id");
+        for row in self.query(&tail, &values)? {
+            if let Some(part) = row.step.in_workflow {
+                courses.entry(part.workflow).or_default().steps.push(row);
+            }
+        }
+        for pause in pauses::waiting_in(self.sql(), &of_these, &values)? {
+            courses.entry(pause.workflow).or_default().pauses.push(pause);
+        }
+        Ok(courses)
     }
 
     /// Items of a fan-out, in their order, behind one.

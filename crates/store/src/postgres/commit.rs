@@ -45,6 +45,12 @@ const VERIFY_NODE: &str = "with before as (delete from commit_stamps where stamp
 const RENEW: &str = "with lives as (update nodes set seen_at = $1 where id = $2)
     update dispatch_groups set lease_ends_at = $3 where owner_id = $2";
 
+/// Rows of the claim log that have gone before it is swept.
+const SWEEP_AFTER: usize = 2_000;
+
+/// If nobody else does; its pages stay, for they are written again at once.
+const SWEEP: &str = "vacuum (skip_locked, truncate false) claims";
+
 pub struct Committer {
     address: Address,
     patience: Patience,
@@ -55,6 +61,8 @@ pub struct Committer {
     last: Vec<u8>,
     parts: Parts,
     mark: Mark,
+    /// Rows of the claim log that have gone since it was swept.
+    gone: usize,
 }
 
 /// Which way a commit went.
@@ -92,7 +100,8 @@ impl From<tokio_postgres::Error> for Failed {
 impl Committer {
     pub fn new(address: Address, patience: Patience, mark: Mark) -> Committer {
         let (last, parts) = (Vec::new(), Parts::default());
-        Committer { address, patience, prepared: None, many: HashMap::new(), commits: 0, last, parts, mark }
+        let (prepared, many) = (None, HashMap::new());
+        Committer { address, patience, prepared, many, commits: 0, last, parts, mark, gone: 0 }
     }
 
     async fn connected(&mut self) -> Result<()> {
@@ -267,12 +276,30 @@ impl Commit for Committer {
         if outcome.is_ok() {
             self.last = stamp(batch.lease.node, self.commits);
             self.mark.acknowledge(&batch.lease, self.commits);
+            self.gone += batch.claims_done.len();
         }
         outcome
     }
 
     fn abandon(&mut self) {
         self.prepared = None;
+    }
+
+    /// Whoever looks at steps reads the claim log whole, and a row of it lives for a moment: the server itself sweeps once a minute, and
+    /// until then what is gone would be read too.
+    async fn tidy(&mut self) {
+        let Some(Prepared { client, .. }) = self.prepared.as_ref().filter(|_| self.gone >= SWEEP_AFTER)
+        else {
+            return;
+        };
+        let swept =
+            within(self.patience.flight, async { Ok::<(), StoreError>(client.batch_execute(SWEEP).await?) });
+        let swept = swept.await;
+        self.gone = 0;
+        if let Err(problem) = swept {
+            tracing::warn!(%problem, "the claim log was not swept");
+            self.abandon();
+        }
     }
 }
 

@@ -29,6 +29,10 @@ pub trait Commit: Send + 'static {
     fn commit(&mut self, batch: &Batch) -> impl Future<Output = Result<()>> + Send;
     /// Leave what was begun; the next commit begins anew.
     fn abandon(&mut self);
+    /// What is better done between two commits, once the first is answered.
+    fn tidy(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 }
 
 pub struct Writer {
@@ -99,6 +103,9 @@ async fn run(
                     bell.ring(std::mem::take(&mut batch.wake));
                 }
                 answer.give(outcome);
+                if !failed {
+                    committer.tidy().await;
+                }
             }
             Order::Flush(done) => {
                 let _ = done.send(());
