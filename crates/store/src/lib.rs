@@ -264,7 +264,11 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     }
     /// What people read of a step, for a step that takes its place.
     fn detail(&mut self, id: StepId) -> Result<Option<Detail>> {
-        reads::detail(self.reader(), id)
+        Ok(self.whole(id)?.map(|(_, detail)| detail))
+    }
+    /// A step and its detail.
+    fn whole(&mut self, id: StepId) -> Result<Option<(Step, Detail)>> {
+        reads::whole(self.reader(), id)
     }
     /// Steps of a block that were cancelled because one before them failed.
     fn cut_off(&mut self, block: BlockId, above: u32, limit: usize) -> Result<Vec<Step>> {

@@ -191,9 +191,9 @@ pub fn due(
     })
 }
 
-pub fn detail(sql: &dyn Sql, id: StepId) -> Result<Option<Detail>> {
+pub fn whole(sql: &dyn Sql, id: StepId) -> Result<Option<(Step, Detail)>> {
     let text = format!("select {STEP_COLUMNS}, {DETAIL_COLUMNS} from steps where id = $1");
-    sql.first(&text, params![id], rows::detail)
+    sql.first(&text, params![id], |row| Ok((rows::step(row)?, rows::detail(row)?)))
 }
 
 /// Steps of a block that were cancelled because one before them failed.

@@ -60,7 +60,7 @@ fn of_steps(sql: &dyn Sql) -> Result<()> {
     let sort = Sort { dispatch_group: group.clone(), queue: "default".into(), priority, pool: None };
     reads::step(sql, step)?;
     reads::block(sql, block)?;
-    reads::detail(sql, step)?;
+    reads::whole(sql, step)?;
     reads::unsettled(sql, block, None, 10)?;
     reads::ready(sql, &sort, None, 10)?;
     reads::ready(sql, &sort, Some(step), 10)?;

@@ -7,8 +7,8 @@ use super::super::node::{Node, Turn};
 use super::{Entry, Live};
 use model::definition::Work;
 use model::{
-    BlockId, CompensationRun, CompensationScope, CompensationState as C, Event, Move, Reason, RetrySource,
-    State, Step, StepId, Timestamp, Undo, WorkflowState, limits,
+    BlockId, CompensationRun, CompensationScope, CompensationState as C, Detail, Event, Move, Reason,
+    RetrySource, State, Step, StepId, Timestamp, Undo, WorkflowState, limits,
 };
 use rules::workflow::compensation::{self, Done, InLine, Undone};
 use rules::workflow::{Data, End, undoing};
@@ -163,9 +163,10 @@ impl Node {
         let missing = |what: String| StoreError::Lost { what };
         let def =
             entry.plan.find(&run.step_key).ok_or_else(|| missing(format!("step `{}`", run.step_key)))?;
-        let forward = self.row(run.undoes)?;
-        let what = match (forward.child_block, fans_out(&entry.plan, def), entry.plan.is_in_line(def)) {
-            (Some(block), true, _) => match record::last_item(self.store.reader(), block, run.cursor)? {
+        let (each, in_line) = (fans_out(&entry.plan, def), entry.plan.is_in_line(def));
+        let below = if each || in_line { self.row(run.undoes)?.child_block } else { None };
+        let what = match below {
+            Some(block) if each => match record::last_item(self.store.reader(), block, run.cursor)? {
                 None => {
                     self.note_run(entry, at, |run| run.state = C::Running)?;
                     return self.note_run(entry, at, |run| {
@@ -175,16 +176,21 @@ impl Node {
                 }
                 Some((ended_at, item)) => {
                     self.note_run(entry, at, |run| run.cursor = Some((ended_at, item)))?;
-                    self.row(item)?
+                    item
                 }
             },
-            (Some(block), false, true) => match record::only_child(self.store.reader(), block)? {
-                Some(child) => self.row(child)?,
-                None => forward,
-            },
-            _ => forward,
+            Some(block) => record::only_child(self.store.reader(), block)?.unwrap_or(run.undoes),
+            None => run.undoes,
         };
+        let what = self.whole(what)?;
         self.start_undoing(turn, entry, (at, def), &what, now)
+    }
+
+    /// A step with what it answered, in one journey.
+    fn whole(&mut self, id: StepId) -> Result<(Step, Detail)> {
+        let missing = || StoreError::Lost { what: format!("step {id}") };
+        let (stored, detail) = self.store.whole(id)?.ok_or_else(missing)?;
+        Ok((self.board.step(id).cloned().unwrap_or(stored), detail))
     }
 
     pub(super) fn row(&mut self, id: StepId) -> Result<Step> {
@@ -200,11 +206,10 @@ impl Node {
         turn: &mut Turn,
         entry: &mut Entry,
         (at, def): (usize, u32),
-        what: &Step,
+        (what, detail): &(Step, Detail),
         now: Timestamp,
     ) -> Result<()> {
         let plan = entry.plan.clone();
-        let detail = self.store.detail(what.id)?.unwrap_or_default();
         let reason = entry.undo().map(|undo| undo.reason.clone()).unwrap_or_default();
         let undone = Undone {
             step_key: &plan.def(def).key,
