@@ -1,6 +1,7 @@
 //! Answers why a step is not moving, from what the database says.
 
 use crate::batch::SessionRow;
+use crate::message_groups::Fronts;
 use crate::settings::setting;
 use crate::sql::Sql;
 use crate::{Browse, Result, StepRow, StoreError, message_groups, params, workflows};
@@ -66,11 +67,21 @@ impl Browse {
     }
 
     pub fn why(&self, row: &StepRow, around: &Circumstances) -> Result<Vec<Why>> {
+        self.why_behind(row, around, &Fronts::default())
+    }
+
+    /// The same, where the fronts of the lines of many were read at once.
+    pub(crate) fn why_behind(
+        &self,
+        row: &StepRow,
+        around: &Circumstances,
+        fronts: &Fronts,
+    ) -> Result<Vec<Why>> {
         let step = &row.step;
         let block = step.block().map(|b| self.block(b)).transpose()?.flatten();
         let owner = block.as_ref().and_then(|b| b.owner).map(|o| self.step(o)).transpose()?.flatten();
         let children = step.child_block.map(|b| self.block(b)).transpose()?.flatten();
-        let ahead = message_groups::ahead(self.sql(), step, &around.in_flight)?;
+        let ahead = message_groups::ahead(self.sql(), step, &around.in_flight, fronts)?;
         let (block, owner) = (block.as_ref(), owner.as_ref().map(|o| &o.step));
         let below = below(self.sql(), step)?;
         Ok(around.why(step, Kin { block, owner, children: children.as_ref(), ahead, below }))

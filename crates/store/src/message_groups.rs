@@ -1,11 +1,12 @@
 //! Message groups on record: the lines on disk, and what holds a group back.
 
-use crate::sql::{Row, Sql};
+use crate::sql::{Param, Row, Sql};
 use crate::statements::{self, with_columns};
 use crate::{Browse, Lease, Result, StepRow, params, rows};
 use model::{DispatchGroup, DispatchMode, GroupHold, Name, Step, StepId, Timestamp, limits};
 use rules::fifo;
 use rules::why::Ahead;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 /// The front of a line; of a blocked one, those that may pass.
@@ -67,10 +68,65 @@ fn mode(sql: &dyn Sql, id: StepId) -> Result<Option<DispatchMode>> {
     Ok(word.and_then(|word: Option<String>| word?.parse().ok()))
 }
 
+/// Message groups, with what holds each back and who is first in its line: read for many steps at once, in place of two journeys for each.
+#[derive(Debug, Default)]
+pub struct Fronts(HashMap<Name, Front>);
+
+#[derive(Debug, Default)]
+struct Front {
+    holds: Vec<GroupHold>,
+    first: Option<StepId>,
+}
+
+/// Message groups that are asked about at once.
+const FRONTS_AT_ONCE: usize = 50;
+
+impl Fronts {
+    pub fn of<'a>(sql: &dyn Sql, steps: impl Iterator<Item = &'a Step>) -> Result<Fronts> {
+        let lines: BTreeSet<(&str, &Name)> = steps
+            .filter_map(|step| step.line().map(|member| (step.dispatch_group.as_str(), &member.group)))
+            .collect();
+        let lines: Vec<(&str, &Name)> = lines.into_iter().collect();
+        let mut fronts: HashMap<Name, Front> =
+            lines.iter().map(|(_, group)| ((*group).clone(), Front::default())).collect();
+        let place = |n: usize| format!("(cast(${} as text), cast(${} as text))", n * 2 + 1, n * 2 + 2);
+        let places: Vec<String> = (0..FRONTS_AT_ONCE).map(place).collect();
+        let text =
+            format!("with line (home, name) as (values {}) {}", places.join(", "), statements::LINE_FRONTS);
+        for page in lines.chunks(FRONTS_AT_ONCE) {
+            // Always as many, so that it is one statement however many they are.
+            let padded = page.iter().chain(std::iter::repeat(&page[0])).take(FRONTS_AT_ONCE);
+            let values: Vec<Param> =
+                padded.flat_map(|(home, group)| [Param::from(*home), Param::from(&***group)]).collect();
+            let found = sql.rows(&text, &values, |row| {
+                let first: Option<[u8; 16]> = row.get(1)?;
+                let held: Option<i64> = row.get(3)?;
+                let hold = held.map(|_| hold_from(row, 2)).transpose()?;
+                Ok((Name::from(row.text(0)?), first.map(StepId::from_bytes), hold))
+            })?;
+            for (group, first, hold) in found {
+                let front = fronts.entry(group).or_default();
+                front.first = first;
+                front.holds.extend(hold.filter(|hold| !front.holds.contains(hold)));
+            }
+        }
+        Ok(Fronts(fronts))
+    }
+}
+
 /// What stands before a step in its message group.
-pub fn ahead(sql: &dyn Sql, step: &Step, in_flight: &HashMap<Name, StepId>) -> Result<Option<Ahead>> {
+pub fn ahead(
+    sql: &dyn Sql,
+    step: &Step,
+    in_flight: &HashMap<Name, StepId>,
+    fronts: &Fronts,
+) -> Result<Option<Ahead>> {
     let Some(member) = step.line() else { return Ok(None) };
-    let holds = holds_of(sql, &member.group)?;
+    let front = fronts.0.get(&member.group);
+    let holds = match front {
+        Some(front) => Cow::Borrowed(front.holds.as_slice()),
+        None => Cow::Owned(holds_of(sql, &member.group)?),
+    };
     if let Some(pause) = holds.iter().find(|hold| hold.blocked_by.is_none()) {
         return Ok(Some(Ahead::Paused { by: pause.by.clone(), why: pause.why.clone() }));
     }
@@ -84,18 +140,29 @@ pub fn ahead(sql: &dyn Sql, step: &Step, in_flight: &HashMap<Name, StepId>) -> R
     if let (Some(failed), DispatchMode::BlockOnError) = (failed, member.mode) {
         return Ok(Some(Ahead::Failed(failed)));
     }
-    let first = line(sql, &step.dispatch_group, &member.group, failed.is_some(), 1)?;
-    Ok(first.first().filter(|first| first.id != step.id).map(|first| Ahead::Step(first.id)))
+    let first = match front {
+        Some(front) if failed.is_none() => front.first,
+        _ => {
+            let first = line(sql, &step.dispatch_group, &member.group, failed.is_some(), 1)?;
+            first.first().map(|step| step.id)
+        }
+    };
+    Ok(first.filter(|first| *first != step.id).map(Ahead::Step))
 }
 
 fn hold(row: &Row) -> Result<GroupHold> {
-    let by: Vec<u8> = row.get(1)?;
+    hold_from(row, 1)
+}
+
+/// Its group is told first, and the rest from a column on.
+fn hold_from(row: &Row, column: usize) -> Result<GroupHold> {
+    let by: Vec<u8> = row.get(column)?;
     Ok(GroupHold {
         group: row.text(0)?.into(),
         blocked_by: <[u8; 16]>::try_from(by.as_slice()).ok().map(StepId::from_bytes),
-        at: Timestamp(row.get(2)?),
-        by: row.get(3)?,
-        why: row.get(4)?,
+        at: Timestamp(row.get(column + 1)?),
+        by: row.get(column + 2)?,
+        why: row.get(column + 3)?,
     })
 }
 

@@ -78,6 +78,7 @@ pub const POOLED_SORTS: &str = include_str!("../sql/portable/pooled_sorts.sql");
 pub const LINE: &str = include_str!("../sql/portable/line.sql");
 pub const LINE_PAST_ERRORS: &str = include_str!("../sql/portable/line_past_errors.sql");
 pub const LINE_HEADS: &str = include_str!("../sql/portable/line_heads.sql");
+pub const LINE_FRONTS: &str = include_str!("../sql/portable/line_fronts.sql");
 pub const SWEEP_LINE: &str = include_str!("../sql/portable/sweep_line.sql");
 pub const HOLD_GROUP: &str = include_str!("../sql/portable/hold_group.sql");
 pub const RELEASE_GROUP: &str = include_str!("../sql/portable/release_group.sql");

@@ -5,6 +5,7 @@
 
 use super::{GRACE, Report, Scene, lines};
 use crate::explain::{self, Circumstances, Kin};
+use crate::message_groups::Fronts;
 use crate::pages::{BEFORE_ALL, Key, Pages};
 use crate::sql::{Param, Row};
 use crate::statements::STEP_COLUMNS;
@@ -153,7 +154,8 @@ impl Look<'_> {
             Some(id) => self.block_of(id)?,
             None => (None, None),
         };
-        let ahead = message_groups::ahead(self.scene.sql(), step, &self.around.in_flight)?;
+        let ahead =
+            message_groups::ahead(self.scene.sql(), step, &self.around.in_flight, &Fronts::default())?;
         let below = explain::below(self.scene.sql(), step)?;
         let (block_now, owner_now, children_now) = (block.as_ref(), owner.as_ref(), children.as_ref());
         let kin = Kin { block: block_now, owner: owner_now, children: children_now, ahead, below };

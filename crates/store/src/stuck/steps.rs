@@ -2,6 +2,7 @@
 
 use super::searches::StepSearches;
 use super::{Rounds, Scene, Wanted};
+use crate::message_groups::Fronts;
 use crate::{Browse, Result, StepRow, params};
 use model::{Reason, State, StepId, StepKind, Timestamp, Watched, limits};
 use rules::stuck::{ByDesign, Candidate, of_step};
@@ -37,8 +38,10 @@ impl Browse {
         let ids: Vec<[u8; 16]> = search.found.into_iter().map(|id| *id.bytes()).collect();
         let mut found = Vec::new();
         for page in ids.chunks(limits::STUCK_PAGE) {
-            for row in self.steps_by_id(page)? {
-                found.push(self.step_candidate(&row, scene)?);
+            let rows = self.steps_by_id(page)?;
+            let fronts = Fronts::of(self.sql(), rows.iter().map(|row| &row.step))?;
+            for row in &rows {
+                found.push(self.step_candidate(row, scene, &fronts)?);
             }
         }
         found.sort_by_key(|one| one.state_at);
@@ -59,7 +62,7 @@ impl Browse {
             match row.detail.superseded_by.filter(|_| row.step.state == State::Superseded) {
                 Some(next) => at = next,
                 None => {
-                    let mut found = self.step_candidate(&row, scene)?;
+                    let mut found = self.step_candidate(&row, scene, &Fronts::default())?;
                     if at != first {
                         found.acts_on = Some(std::mem::replace(&mut found.id, id.into()));
                     }
@@ -70,7 +73,7 @@ impl Browse {
         Ok(None)
     }
 
-    fn step_candidate(&self, row: &StepRow, scene: &Scene) -> Result<Candidate> {
+    fn step_candidate(&self, row: &StepRow, scene: &Scene, fronts: &Fronts) -> Result<Candidate> {
         let (step, detail) = (&row.step, &row.detail);
         let state_at = match step.state {
             State::Pending | State::Polling => {
@@ -84,7 +87,7 @@ impl Browse {
         let state_at = if step.place.is_some() { state_at.max(self.turn_came(row)?) } else { state_at };
         let by_design = match step.state.is_terminal() {
             true => ended(row),
-            false => self.live_by_design(row, scene)?,
+            false => self.live_by_design(row, scene, fronts)?,
         };
         let mut labels = BTreeMap::new();
         labels.extend(detail.label.clone().map(|label| ("label".to_string(), label)));
@@ -145,9 +148,14 @@ impl Browse {
         Ok(last)
     }
 
-    pub(super) fn live_by_design(&self, row: &StepRow, scene: &Scene) -> Result<Option<ByDesign>> {
+    pub(super) fn live_by_design(
+        &self,
+        row: &StepRow,
+        scene: &Scene,
+        fronts: &Fronts,
+    ) -> Result<Option<ByDesign>> {
         let step = &row.step;
-        let reasons = self.why(row, &scene.around)?;
+        let reasons = self.why_behind(row, &scene.around, fronts)?;
         if let Some(why) = of_step(&reasons) {
             return Ok(Some(why));
         }

@@ -2,6 +2,7 @@
 
 use super::rounds::{Leg, Part, Room};
 use super::{ROOM, Rounds, Scene, Wanted, id_at, user};
+use crate::message_groups::Fronts;
 use crate::sql::{Param, Row, packed};
 use crate::statements::WORKFLOW_COLUMNS;
 use crate::{Browse, Result, params, rows, workflows};
@@ -166,7 +167,7 @@ impl Browse {
         let mut told = false;
         for row in self.step_rows(&tail, params![id])? {
             told |= scene.told.contains(&("step".into(), row.step.id.to_string()));
-            held.push(self.live_by_design(&row, scene)?);
+            held.push(self.live_by_design(&row, scene, &Fronts::default())?);
         }
         let waits = "select count(*) from pauses where workflow_id = $1 and state = 'waiting'";
         if self.sql().value::<i64>(waits, params![id])? > 0 {
