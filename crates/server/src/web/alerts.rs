@@ -42,11 +42,11 @@ fn render(page: &AlertPage, figures: &AlertFiguresView, wanted: &WantedAlerts) -
     html! {
         h1 { "Alerts" }
         p.aside { (told(figures)) }
-        nav.filters aria-label="Which alerts" {
-            a href="/alerts?queue=true" aria-current=[chosen("open", true)] { "Review queue (" (figures.in_review) ")" } " · "
-            a href="/alerts" aria-current=[chosen("open", false)] { "Open (" (figures.open) ")" } " · "
-            a href="/alerts?state=closed" aria-current=[chosen("closed", false)] { "Closed" } " · "
-            a href="/progress" { "Half done" }
+        nav.chips aria-label="Which alerts" {
+            a.chip.chosen[chosen("open", true).is_some()] href="/alerts?queue=true" aria-current=[chosen("open", true)] { "Review queue (" (figures.in_review) ")" }
+            a.chip.chosen[chosen("open", false).is_some()] href="/alerts" aria-current=[chosen("open", false)] { "Open (" (figures.open) ")" }
+            a.chip.chosen[chosen("closed", false).is_some()] href="/alerts?state=closed" aria-current=[chosen("closed", false)] { "Closed" }
+            a.chip href="/progress" { "Half done" }
         }
         @if page.alerts.is_empty() {
             p.empty { "Nothing here: no alert is like that." }
