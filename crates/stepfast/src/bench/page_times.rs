@@ -15,7 +15,7 @@ use worker::{Claim, Outcome, Registry};
 const NAME: &str = "page_times";
 /// Each page is asked for so often, once around before that.
 const ROUNDS: usize = 20;
-/// Steps made in one call; one of each twenty is something else than done.
+/// Steps made in one call.
 const BULK: usize = 1_000;
 const WORKFLOWS: usize = 500;
 
