@@ -125,23 +125,24 @@ impl Browse {
         self.query(tail, params![id])
     }
 
-    /// The same of many workflows, at most `WORKFLOWS_AT_ONCE`, and the pauses of those that wait: two journeys for all of them.
+    /// The same of many workflows, and the pauses of those that wait: two journeys for `WORKFLOWS_AT_ONCE` of them.
     pub fn workflow_courses(&self, ids: &[WorkflowId]) -> Result<HashMap<WorkflowId, WorkflowCourse>> {
-        let Some(last) = ids.last() else { return Ok(HashMap::new()) };
-        // Always as many, so that it is one statement however many they are.
-        let padded = ids.iter().chain(std::iter::repeat(last)).take(WORKFLOWS_AT_ONCE);
-        let values: Vec<Param> = padded.map(|id| (*id).into()).collect();
-        let of_these = format!("workflow_id in ({})", places(1, WORKFLOWS_AT_ONCE));
         let none = |id: &WorkflowId| (*id, WorkflowCourse::default());
         let mut courses: HashMap<WorkflowId, WorkflowCourse> = ids.iter().map(none).collect();
+        let of_these = format!("workflow_id in ({})", places(1, WORKFLOWS_AT_ONCE));
         let tail = format!("where {of_these} and block_id is null order by def, run, id");
-        for row in self.query(&tail, &values)? {
-            if let Some(part) = row.step.in_workflow {
-                courses.entry(part.workflow).or_default().steps.push(row);
+        for page in ids.chunks(WORKFLOWS_AT_ONCE) {
+            // Always as many, so that it is one statement however many they are.
+            let padded = page.iter().chain(std::iter::repeat(&page[0])).take(WORKFLOWS_AT_ONCE);
+            let values: Vec<Param> = padded.map(|id| (*id).into()).collect();
+            for row in self.query(&tail, &values)? {
+                if let Some(part) = row.step.in_workflow {
+                    courses.entry(part.workflow).or_default().steps.push(row);
+                }
             }
-        }
-        for pause in pauses::waiting_in(self.sql(), &of_these, &values)? {
-            courses.entry(pause.workflow).or_default().pauses.push(pause);
+            for pause in pauses::waiting_in(self.sql(), &of_these, &values)? {
+                courses.entry(pause.workflow).or_default().pauses.push(pause);
+            }
         }
         Ok(courses)
     }
