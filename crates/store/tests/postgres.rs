@@ -1,6 +1,7 @@
 //! PostgreSQL behind a network that loses things, and with more rows than one holds.
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+mod added;
 mod encrypted;
 mod proxy;
 
