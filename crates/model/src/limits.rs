@@ -297,7 +297,11 @@ pub const BULK_UNCONFIRMED_MAX: usize = 1_000;
 pub const BULK_BATCH: usize = 64;
 /// The longest rest between two batches.
 pub const BULK_REST_MAX: Duration = Duration::from_secs(60);
+/// How fast one may be asked to go. The slowest does one in the longest rest.
+pub const BULK_PER_SECOND_MIN: f64 = 1.0 / 60.0;
+pub const BULK_PER_SECOND_MAX: f64 = 10_000.0;
 
+const _: () = assert!(BULK_PER_SECOND_MIN * BULK_REST_MAX.as_secs() as f64 >= 1.0);
 const _: () = assert!(BULK_BATCH <= PAGE_ROWS_MAX && BULK_UNCONFIRMED_MAX < BULK_COUNT_MAX);
 const _: () = assert!(PAUSE_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(REMINDERS_DEFAULT <= REMINDERS_MAX);

@@ -12,6 +12,8 @@ mod steps;
 mod stuck;
 mod subscriptions;
 #[cfg(test)]
+mod tried;
+#[cfg(test)]
 mod typed;
 mod upkeep;
 mod usual;
@@ -23,11 +25,11 @@ pub use flows::{AskFlow, Flows, ListFlows, MarkFlow, Progress, StartFlow};
 pub use help::command;
 #[cfg(test)]
 pub use help::paths;
-pub use notify::{Notify, NotifyTest};
+pub use notify::{ChannelSet, Notify, NotifyTest};
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
-pub use stuck::{Alerts, Detect, ListAlerts, OnOff, Stuck};
+pub use stuck::{Alerts, Detect, ListAlerts, OnOff, SetRule, Stuck};
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
-pub use upkeep::{Archive, Backup, Bench, Check, Completions, Migrate, Purge, Ticks};
+pub use upkeep::{Archive, Audit, Backup, Bench, Check, Completions, Events, Migrate, Purge, Ticks};
 pub use workflows::{
     Apply, Cancel, Compensate, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Pauses, Polls,
     PollsVerb, Resolve, Resume, RetryCompensation, RetryFrom, Run, ShowWorkflow, SkipCompensation, Start,
@@ -113,6 +115,8 @@ pub enum Command {
     Trigger(Trigger),
     /// What workflows wait for: triggers, and dates
     Pauses(Pauses),
+    /// What happens to workflows, as it happens, until Ctrl-C
+    Events(Events),
     /// Decide about workflows that failed; asks where nothing is said
     Resolve(Resolve),
     /// Do a step of a workflow again, and everything behind it
@@ -173,6 +177,8 @@ pub enum Command {
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Who changed what by hand, newest first
+    Audit(Audit),
     /// Look for anything that must not be; exit 1 when something is found
     Check(Check),
     /// Bring the database to this version
@@ -328,6 +334,9 @@ pub struct Drain {
     /// Off only for so long
     #[arg(long, value_name = "SECONDS")]
     pub ttl: Option<u64>,
+    /// Only say whether a restart would be safe now, and switch nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Subcommand)]
@@ -385,6 +394,9 @@ pub enum Pools {
         name: String,
         #[arg(long, env = "STEPFAST_BY")]
         by: Option<String>,
+        /// Only say whether it could be removed now
+        #[arg(long)]
+        dry_run: bool,
     },
 }
 
@@ -437,4 +449,6 @@ pub struct KeyRevoke {
     pub id: String,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
+    #[arg(long)]
+    pub dry_run: bool,
 }

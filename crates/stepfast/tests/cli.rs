@@ -317,3 +317,64 @@ fn a_message_group_is_paused_resumed_and_cancelled_with_a_server_and_without() {
     home.fails(2, &["message-groups", "explode", "alone"]);
     home.ok(&["check"]);
 }
+
+/// A server of somebody else: whatever is asked, it answers this, so often.
+fn stranger(body: &'static str, times: usize) -> (String, std::thread::JoinHandle<()>) {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answering = std::thread::spawn(move || {
+        for _ in 0..times {
+            let (mut stream, _) = listener.accept().unwrap();
+            let head = BufReader::new(stream.try_clone().unwrap()).lines();
+            assert!(head.map(Result::unwrap).take_while(|line| !line.is_empty()).count() > 0);
+            let length = body.len();
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+                .unwrap();
+        }
+    });
+    (url, answering)
+}
+
+#[test]
+fn only_an_answer_ends_with_one() {
+    let home = Home::new();
+    for unreadable in [
+        &["steps", "create", "--file", "nowhere.json"][..],
+        &["start", "order", "--input", "@nowhere.json"],
+        &["list", "--server", "no address"],
+        &["drain", "--config", "nowhere.toml"],
+    ] {
+        home.fails(3, unreadable);
+    }
+    let asked = [&["drain"][..], &["drain", "--dry-run"], &["check"], &["status"], &["steps", "list"]];
+    for body in ["hello", "{}"] {
+        let (url, answering) = stranger(body, asked.len());
+        for args in asked {
+            let told = home.fails(4, &[args, &["--server", &url]].concat());
+            assert!(told.contains("in another language"), "{args:?}: {told}");
+        }
+        answering.join().unwrap();
+    }
+    home.fails(4, &["drain", "--server", "http://127.0.0.1:9"]);
+}
+
+#[test]
+fn what_is_tried_is_not_done() {
+    let home = Home::new();
+    home.ok(&["migrate"]);
+    let create = ["steps", "create", "--action", "noop", "--dry-run"];
+    assert_eq!(home.ok(&create).trim(), "1 step(s) would be created");
+    let told = home.fails(3, &[&create[..], &["--priority", "urgent", "--mode", "later"]].concat());
+    assert!(told.contains("steps[0].priority") && told.contains("steps[0].mode"), "{told}");
+    assert_eq!(home.states().len(), 0);
+    home.ok(&["pools", "set", "card", "--concurrency", "2"]);
+    assert!(home.ok(&["pools", "remove", "card", "--dry-run"]).contains("would be removed"));
+    home.fails(3, &["pools", "remove", "none", "--dry-run"]);
+    assert_eq!(home.json(&["pools", "list", "--json"]).len(), 1);
+    let key = home.json(&["keys", "create", "--name", "me", "--role", "viewer", "--json"])[0]["id"].clone();
+    assert!(home.ok(&["keys", "revoke", key.as_str().unwrap(), "--dry-run"]).contains("would be revoked"));
+    assert_eq!(home.json(&["keys", "list", "--json"])[0]["state"], "live");
+    assert!(home.fails(1, &["drain", "--dry-run"]).contains("not safe: work is dispatched"));
+    assert!(home.ok(&["breaker", "status"]).contains("everywhere: on"));
+}

@@ -232,6 +232,34 @@ async fn s43_a_role_that_may_change_no_table_serves_and_works() {
     client(&server).await.batch_execute(&format!("drop role {role}")).await.unwrap();
 }
 
+/// The lock under which migrations are applied.
+const MIGRATING: i64 = 0x5374_6570_6661_7374;
+
+#[tokio::test]
+async fn a_server_that_waits_for_a_migration_lives_and_is_not_ready() {
+    let scratch = scratch("migrating");
+    let other = client(&scratch.url).await;
+    other.batch_execute(&format!("select pg_advisory_lock({MIGRATING})")).await.unwrap();
+    // An address that no other process of this machine has.
+    let [_, a, b, c] = std::process::id().to_be_bytes();
+    let address = format!("127.{}.{b}.{c}:7837", 1 + a % 100);
+    let serving = command(&scratch, &["serve", "--bind", &address]);
+    let started = tokio::task::spawn_blocking(move || Server::spawn(serving));
+    let asked = tokio::task::spawn_blocking(move || {
+        let said = |path: &str| common::get(&format!("http://{address}{path}"));
+        until("it lives", || said("/livez").0 == 200);
+        said("/readyz")
+    });
+    let (status, answer) = asked.await.unwrap();
+    assert_eq!((status, &answer["code"]), (503, &"not_ready".into()), "{answer}");
+    assert!(answer["detail"].as_str().unwrap().contains("migrating"), "{answer}");
+    assert!(!started.is_finished(), "it has not said that it listens");
+    other.batch_execute(&format!("select pg_advisory_unlock({MIGRATING})")).await.unwrap();
+    let server = started.await.unwrap();
+    ok(&scratch, &["migrate", "--check"]);
+    server.stop();
+}
+
 #[test]
 fn servers_on_a_restored_copy_wait_until_somebody_confirms() {
     let original = scratch("original");

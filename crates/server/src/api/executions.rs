@@ -140,6 +140,7 @@ pub async fn forget(
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     namespace: Option<String>,
+    #[schemars(extend("enum" = ["in_progress", "done", "failed"]))]
     state: Option<String>,
     #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,

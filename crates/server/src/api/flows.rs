@@ -50,6 +50,7 @@ pub struct Wanted {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub user: Option<String>,
+    #[schemars(extend("enum" = ["pending", "running", "failed", "completed", "cancelled", "superseded"]))]
     pub state: Option<String>,
     pub live: bool,
     #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]

@@ -31,7 +31,11 @@ pub struct BulkRun {
     #[arg(value_parser = ["steps", "workflows"])]
     pub what: String,
     /// What is done to each, as cancel, retry or skip
-    pub verb: String,
+    #[arg(required_unless_present = "decision")]
+    pub verb: Option<String>,
+    /// What is decided about each workflow that failed, in place of a verb: retry, compensate, mark_resolved and so on
+    #[arg(long, value_name = "DECISION", conflicts_with = "verb")]
+    pub decision: Option<String>,
     /// Which ones, as state=failed, action=charge, queue=slow, workflow=order or label.team=a; for more, write it again: all must hold
     #[arg(long, required = true, value_name = "NAME=VALUE")]
     pub filter: Vec<String>,

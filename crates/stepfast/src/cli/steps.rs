@@ -119,6 +119,9 @@ pub struct Create {
     /// Make them once under this key: the same again prints the same ids. The server keeps its keys, and commands without one theirs
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
+    /// Only look whether they could be made
+    #[arg(long)]
+    pub dry_run: bool,
     /// A JSON file with `{"steps": [...]}`; `-` reads standard input
     #[arg(long, conflicts_with = "action", value_name = "FILE")]
     pub file: Option<PathBuf>,
@@ -166,4 +169,7 @@ pub struct Operate {
     /// Say what would move, and move nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Only if the step is still as it was seen: its `version` and its `attempt`, as 3-1
+    #[arg(long, value_name = "VERSION-ATTEMPT")]
+    pub if_revision: Option<String>,
 }

@@ -13,6 +13,30 @@ pub struct Ticks {
 }
 
 #[derive(Args)]
+pub struct Audit {
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+    #[arg(long, value_name = "N")]
+    pub after: Option<i64>,
+}
+
+#[derive(Args)]
+pub struct Events {
+    /// Only these kinds, as workflow.failed or workflow.*; separated by commas
+    #[arg(long = "type", value_name = "TYPES", value_delimiter = ',')]
+    pub types: Vec<String>,
+    /// Only those of this workflow
+    #[arg(long, value_name = "ID")]
+    pub workflow: Option<String>,
+    /// From behind this event on, as the last one was told; else from now on
+    #[arg(long, value_name = "ID")]
+    pub after: Option<String>,
+    /// End after so many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+#[derive(Args)]
 pub struct Check {
     /// Also list what was looked at
     #[arg(long)]

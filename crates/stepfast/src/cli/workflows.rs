@@ -73,8 +73,8 @@ pub struct Apply {
 
 #[derive(Args)]
 pub struct Definitions {
-    /// Only the versions of this workflow
-    #[arg(id = "workflow_key", value_name = "KEY")]
+    /// Only the versions of this workflow; with a version, what that one says
+    #[arg(id = "workflow_key", value_name = "KEY[@VERSION]")]
     pub key: Option<String>,
 }
 
@@ -92,6 +92,9 @@ pub struct Start {
     /// Start it once under this key: the same again prints the same id
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
+    /// Only look whether it could be started with this
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Args)]
@@ -190,6 +193,9 @@ pub struct Trigger {
     /// The id of this message: the same again changes nothing
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
+    /// Send nothing: make a new token with which somebody else may, and print it once
+    #[arg(long, conflicts_with_all = ["payload", "id"])]
+    pub token: bool,
     /// Who, for the record; the user's own name by default
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,

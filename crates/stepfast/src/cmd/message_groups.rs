@@ -1,20 +1,19 @@
 //! `message-groups`: the lines of steps that are done in order, what holds them back, and what is done about it.
 
 use super::{output, whoever};
-use crate::Refused;
 use crate::cli::{Common, GroupOperate, MessageGroups};
 use crate::config::Settings;
 use crate::door::Door;
-use anyhow::{Result, bail};
+use crate::window::Window;
+use anyhow::Result;
 use engine::{GroupOperation, GroupVerb};
-use server::answers;
 use std::process::ExitCode;
 use wire::{HoldView, MessageGroupView};
 
 pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> Result<ExitCode> {
     let (args, verb) = match verb {
-        MessageGroups::List { limit, after } => return list(settings, &after, limit, common.json),
-        MessageGroups::Show { name, limit } => return show(settings, &name, limit, common.json),
+        MessageGroups::List { limit, after } => return list(settings, common, &after, limit).await,
+        MessageGroups::Show { name, limit } => return show(settings, common, &name, limit).await,
         MessageGroups::Pause(args) => (args, GroupVerb::Pause),
         MessageGroups::Resume(args) => (args, GroupVerb::Resume),
         MessageGroups::SkipHead(args) => (args, GroupVerb::SkipHead),
@@ -26,9 +25,9 @@ pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> R
     operate(settings, common, args, verb).await
 }
 
-fn list(settings: &Settings, after: &str, limit: usize, json: bool) -> Result<ExitCode> {
-    let page = answers::message_groups(&settings.database.browse()?, after, limit)?;
-    if json {
+async fn list(settings: &Settings, common: &Common, after: &str, limit: usize) -> Result<ExitCode> {
+    let page = Window::open(settings, common)?.message_groups(after, limit).await?;
+    if common.json {
         page.message_groups.iter().for_each(output::line);
     } else {
         let rows = page.message_groups.iter().map(row).collect();
@@ -60,11 +59,9 @@ fn told(hold: &HoldView) -> String {
     }
 }
 
-fn show(settings: &Settings, name: &str, limit: usize, json: bool) -> Result<ExitCode> {
-    let Some(shown) = answers::message_group(&settings.database.browse()?, name, limit)? else {
-        bail!(Refused(format!("message group `{name}` has nothing to do and is not held back")))
-    };
-    if json {
+async fn show(settings: &Settings, common: &Common, name: &str, limit: usize) -> Result<ExitCode> {
+    let shown = Window::open(settings, common)?.message_group(name, limit).await?;
+    if common.json {
         output::line(&shown);
         return Ok(ExitCode::SUCCESS);
     }

@@ -109,8 +109,10 @@ fn definitions(seen: &mut Seen<'_>, files: &[&str]) {
     seen.run("progress", &[&purchase]);
     seen.run("pause", &[&purchase]);
     seen.run("resume", &[&purchase]);
+    seen.home.ok(&["trigger", &purchase, "approval", "--token", "--json"]);
     seen.run("trigger", &[&purchase, "approval", "--payload", r#"{"approved": true}"#]);
     seen.run("watch", &[&purchase]);
+    seen.run("events", &["--after", "alpha=0", "--limit", "1"]);
     let transfer = seen.text("start", &["transfer", "--input", r#"{"cents": 1}"#], "/id");
     until("it polls", || !common::text(&seen.home.run(&["polls", "--json"]).stdout).is_empty());
     seen.run("polls", &[]);
@@ -188,7 +190,10 @@ fn told(seen: &mut Seen<'_>) {
     seen.run("subscriptions remove", &[&id]);
     seen.run("stuck rules", &[]);
     seen.run("stuck auto", &["on"]);
+    seen.run("stuck set-rule", &["ghost-waits", "--severity", "high"]);
     seen.run("notify list", &[]);
+    seen.run("notify show", &["ops"]);
+    seen.run("notify set", &["crm", "--kind", "webhook", "--url", "https://127.0.0.1:9/crm"]);
     seen.run("notify test", &["ops"]);
     seen.run("notify remove", &["ops"]);
     alerts(seen);
@@ -202,6 +207,10 @@ fn bulk(seen: &mut Seen<'_>) {
     assert_eq!((&over[0]["state"], &over[0]["progress"]["done"]), (&"succeeded".into(), &1.into()));
     seen.home.ok(&["steps", "create", "--action", "bulky"]);
     let id = seen.text("bulk run", &[&which[..], &["--yes", "--detach"]].concat(), "/id");
+    until("it is over", || {
+        let ran = seen.home.run(&["bulk", "show", &id, "--json"]);
+        common::text(&ran.stdout).contains("completed_at")
+    });
     seen.run("bulk show", &[&id]);
     seen.run("bulk list", &[]);
     // Nothing is handed out, so it waits.
@@ -232,6 +241,7 @@ fn alerts(seen: &mut Seen<'_>) {
 
 fn engine(seen: &mut Seen<'_>) {
     seen.run("status", &[]);
+    seen.run("audit", &["--limit", "5"]);
     seen.run("groups", &[]);
     seen.run("nodes", &[]);
     until("there was a tick", || !common::text(&seen.home.run(&["ticks", "--json"]).stdout).is_empty());
