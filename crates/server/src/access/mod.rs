@@ -2,6 +2,7 @@
 
 mod caller;
 mod keyring;
+mod looking;
 mod pace;
 mod routes;
 mod scope;
@@ -9,6 +10,7 @@ mod way;
 
 pub use caller::{Caller, Shown};
 pub use keyring::Keyring;
+pub use looking::{is_open, looking};
 pub use pace::Pace;
 pub use routes::{Routes, Table, delete, form, get, post, put, text};
 pub use scope::{Reported, Scope, Within};

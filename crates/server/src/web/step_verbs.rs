@@ -43,7 +43,7 @@ pub fn section(step: &StepView, doable: &[Doable]) -> Markup {
                 @if !doable.is_empty() {
                     ul.rows.verbs {
                         @for (verb, title, does) in doable {
-                            li { button.button type="button" data-verb=(verb) data-asks { (title) } span.aside { (does) } }
+                            li { button.button type="button" data-verb=(verb) data-asks data-needs-why[*verb != "retry"] { (title) } span.aside { (does) } }
                         }
                     }
                 }

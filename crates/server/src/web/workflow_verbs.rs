@@ -109,7 +109,8 @@ pub fn question() -> Markup {
 fn offered(verb: &WorkflowVerb, workflow: &WorkflowView) -> Markup {
     let (title, does, asks) = about(verb, workflow);
     let forces = *verb == WorkflowVerb::Resume && is_awaiting(workflow);
-    html! { li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-force[forces] { (title) } span.aside { (does) } } }
+    let needs_why = asks && *verb != WorkflowVerb::Resume;
+    html! { li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-needs-why[needs_why] data-force[forces] { (title) } span.aside { (does) } } }
 }
 
 /// The steps that have ended, from which a workflow that failed or is held can go on anew.

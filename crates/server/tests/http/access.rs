@@ -125,6 +125,8 @@ const EXPECTED: &str = "
     GET  /step-dispatcher/steps/{id} view step
     GET  /workflows                  view each
     GET  /workflows/{id}             view workflow
+    GET  /bulk                       view each
+    GET  /bulk/{id}                  view each
     GET  /alerts                     view
     GET  /alerts/{id}                view alert
     GET  /message-groups             view

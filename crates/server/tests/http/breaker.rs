@@ -78,6 +78,11 @@ async fn the_page_switches_and_is_on_record() {
     assert_eq!(toggle(r#"{"enabled": false}"#).await.text(), r#"{"can_dispatch_steps":false}"#);
     assert_eq!(place.get("/step-dispatcher/api").await.ok()["can_dispatch_steps"], false);
     assert_eq!(toggle(r#"{"enabled": true}"#).await.text(), r#"{"can_dispatch_steps":true}"#);
+    assert_eq!(
+        place.get("/v1/audit").await.ok()["audit"][1]["why"],
+        serde_json::Value::Null,
+        "none was said"
+    );
     toggle(r#"{"enabled": 1}"#).await.refused(422, "invalid_request");
     toggle(r#"{"enabled": "false"}"#).await.refused(422, "invalid_request");
     toggle("{}").await.refused(422, "invalid_request");

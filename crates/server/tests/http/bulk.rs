@@ -19,13 +19,13 @@ fn register(registry: &mut Registry, bulk: Bulk) {
     });
 }
 
-async fn with_bulk(place: &mut Place) {
+pub async fn with_bulk(place: &mut Place) {
     let bulk = Bulk::new(place.engine.clone(), place.site().database);
     place.work(|registry| register(registry, bulk)).await;
 }
 
 /// Steps that nobody runs.
-async fn ghosts(place: &Place, n: usize) -> Vec<String> {
+pub async fn ghosts(place: &Place, n: usize) -> Vec<String> {
     let steps: Vec<Value> = (0..n).map(|_| json!({"action": "ghost", "queue": "default"})).collect();
     place.create(&json!(steps).to_string()).await
 }
