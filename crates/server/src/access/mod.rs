@@ -3,6 +3,7 @@
 mod caller;
 mod keyring;
 mod pace;
+mod refusals;
 mod routes;
 mod scope;
 mod way;
@@ -10,6 +11,7 @@ mod way;
 pub use caller::{Caller, Shown};
 pub use keyring::Keyring;
 pub use pace::Pace;
+pub use refusals::Refusals;
 pub use routes::{Routes, Table, delete, form, get, post, put, text};
 pub use scope::{Reported, Scope, Within};
 pub use way::{Cookies, Page, Way};

@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub async fn run(settings: &Settings, common: &Common, verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::On(args) => switch(settings, common, &args, false).await,
-        Verb::Off(args) => switch(settings, common, &args, true).await,
+        Verb::Off(args) => switch(settings, common, &args.into(), true).await,
         Verb::Status => status(settings, common.json),
     }
 }
@@ -88,12 +88,11 @@ pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<
     let scope = group(settings, args.group.as_ref())?;
     let browse = settings.database.browse()?;
     if !is_off(&browse, scope.as_ref())? {
-        let switch_args = Switch {
-            group: args.group.clone(),
-            why: args.why.or_else(|| Some("drain".into())),
-            by: args.by,
-            ttl: args.ttl,
-        };
+        if args.why.is_none() {
+            let problem = "dispatching is on, and switching it off goes on record; say why with --why";
+            return Err(Refused(problem.into()).into());
+        }
+        let switch_args = Switch { group: args.group.clone(), why: args.why, by: args.by, ttl: args.ttl };
         let quiet = Common { json: common.json, ..common.clone() };
         switch(settings, &quiet, &switch_args, true).await?;
     }

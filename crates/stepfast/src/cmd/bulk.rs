@@ -52,7 +52,7 @@ impl Server<'_> {
             what: args.what.clone(),
             filter: filter(&args.filter)?,
             verb: Some(args.verb.clone()),
-            why: Some(args.why.clone()),
+            why: args.why.clone(),
             dry_run: true,
             per_second: args.per_second,
             by: Some(whoever(args.by.clone())),

@@ -7,14 +7,16 @@ use crate::door::Door;
 use anyhow::Result;
 use server::convert::pool_view;
 use std::process::ExitCode;
-use store::{Clock, SystemClock};
+use store::{Asked, Clock, SystemClock};
 use wire::{PoolBody, PoolView};
 
 pub async fn run(settings: &Settings, common: &Common, verb: Pools) -> Result<ExitCode> {
     match verb {
         Pools::List => list(settings, common.json),
         Pools::Set(args) => set(settings, common, args).await,
-        Pools::Remove { name, by } => remove(settings, common, name, whoever(by)).await,
+        Pools::Remove { name, why, by } => {
+            remove(settings, common, name, Asked { who: whoever(by), why: Some(why) }).await
+        }
     }
 }
 
@@ -59,9 +61,9 @@ async fn set(settings: &Settings, common: &Common, args: PoolSet) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-async fn remove(settings: &Settings, common: &Common, name: String, by: String) -> Result<ExitCode> {
+async fn remove(settings: &Settings, common: &Common, name: String, asked: Asked) -> Result<ExitCode> {
     let door = Door::open(settings, common.server.as_deref(), "pools remove")?;
-    let removed = door.remove_pool(&name, by).await;
+    let removed = door.remove_pool(&name, asked).await;
     door.close().await?;
     removed?;
     if common.json {
