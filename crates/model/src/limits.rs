@@ -204,6 +204,8 @@ pub const CONNECTION_IDLE: Duration = Duration::from_secs(120);
 /// Wrong keys, tokens and signatures of one address that are looked at in a minute, and addresses and keys that are counted at once.
 pub const WRONG_KEYS_PER_MINUTE: u32 = 20;
 pub const CALLERS_COUNTED_MAX: usize = 10_000;
+/// Addresses of which the audit tells within a minute that they showed something wrong.
+pub const REFUSALS_PER_MINUTE: usize = 100;
 /// Calls of one key in the span of its rate, or at once.
 pub const KEY_CALLS_MAX: u32 = 1_000_000;
 /// How long a browser may be silent before it has to sign in again, and how long it stays signed in at most.

@@ -40,6 +40,14 @@ use crate::config::{QueueLimit, queue_limit};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
+/// Whoever looks later is to know why.
+fn reason(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("say why; it goes on record with what is done".into()),
+        said => Ok(said.into()),
+    }
+}
+
 #[derive(Parser)]
 #[command(
     name = "stepfast",
@@ -239,11 +247,21 @@ pub enum RouterVerb {
     ResetBreakers {
         #[arg(long, value_name = "URL")]
         target: Option<String>,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
     },
     /// Put off the messages of a pool
-    Suspend { pool: String },
+    Suspend {
+        pool: String,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
+    },
     /// Let the messages of a pool through again
-    Activate { pool: String },
+    Activate {
+        pool: String,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
+    },
 }
 
 #[derive(Args, Clone)]
@@ -297,7 +315,7 @@ pub enum Breaker {
     /// Dispatch again
     On(Switch),
     /// Dispatch nothing new; everything else goes on
-    Off(Switch),
+    Off(SwitchOff),
     /// Whether work is dispatched, and why not
     Status,
 }
@@ -317,6 +335,26 @@ pub struct Switch {
 }
 
 #[derive(Args)]
+pub struct SwitchOff {
+    /// Only this dispatch group
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    #[arg(long, required = true, value_parser = reason)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Off only for so long
+    #[arg(long, value_name = "SECONDS")]
+    pub ttl: Option<u64>,
+}
+
+impl From<SwitchOff> for Switch {
+    fn from(SwitchOff { group, why, by, ttl }: SwitchOff) -> Switch {
+        Switch { group, why, by, ttl }
+    }
+}
+
+#[derive(Args)]
 pub struct Drain {
     /// Only this dispatch group
     #[arg(long, value_name = "NAME")]
@@ -327,6 +365,7 @@ pub struct Drain {
     /// Give up waiting after so long
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     pub timeout: u64,
+    /// Why, for the record; needed, unless it is switched off already
     #[arg(long)]
     pub why: Option<String>,
     #[arg(long, env = "STEPFAST_BY")]
@@ -360,22 +399,42 @@ pub enum MessageGroups {
     /// Go on after a pause
     Resume(GroupOperate),
     /// Pass over the first of it: one that failed is forgiven, any other is skipped
-    SkipHead(GroupOperate),
+    SkipHead(GroupThrow),
     /// Make what failed anew, in the place it had
     Requeue(GroupOperate),
     /// Let what failed hold nobody back any more; its state stays
-    Ignore(GroupOperate),
+    Ignore(GroupThrow),
     /// Cancel everything of it that stands in line or runs, and forgive what failed
-    Cancel(GroupOperate),
+    Cancel(GroupThrow),
     /// Let nothing hold it back, neither a pause nor what failed
     Unblock(GroupOperate),
+}
+
+/// What throws work of a group away.
+#[derive(Args)]
+pub struct GroupThrow {
+    pub name: String,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl From<GroupThrow> for GroupOperate {
+    fn from(GroupThrow { name, why, by, dry_run }: GroupThrow) -> GroupOperate {
+        GroupOperate { name, why, by, dry_run }
+    }
 }
 
 #[derive(Args)]
 pub struct GroupOperate {
     pub name: String,
-    #[arg(long, default_value = "by hand")]
-    pub why: String,
+    #[arg(long)]
+    pub why: Option<String>,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
     /// Say what would be done, and do nothing
@@ -392,6 +451,8 @@ pub enum Pools {
     /// Remove a pool that nothing uses
     Remove {
         name: String,
+        #[arg(long, value_parser = reason)]
+        why: String,
         #[arg(long, env = "STEPFAST_BY")]
         by: Option<String>,
         /// Only say whether it could be removed now

@@ -18,10 +18,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, IF_MATCH};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
-use store::{Clock, Database, Retained, Retention, SystemClock};
+use store::{Asked, Clock, Database, Retained, Retaining, Retention, SystemClock};
 use wire::{
     BreakerBody, BreakerView, CreatedView, ForgetBody, ForgottenView, GroupOperatedView, KeyBody,
-    KeyMadeView, KeyView, OperateBody, OperatedView, PoolBody, PoolView, Problem, StepShow,
+    KeyMadeView, KeyView, OperateBody, OperatedView, PoolBody, PoolView, Problem, RetentionBody, StepShow,
 };
 
 /// How long a server is waited for that adds to what the database says.
@@ -152,16 +152,16 @@ impl Door {
         }
     }
 
-    pub async fn remove_pool(&self, name: &str, by: String) -> Result<()> {
+    pub async fn remove_pool(&self, name: &str, asked: Asked) -> Result<()> {
         match self {
-            Door::Local { local, .. } => match local.engine.remove_pool(name.into(), by).await? {
+            Door::Local { local, .. } => match local.engine.remove_pool(name.into(), asked).await? {
                 Removal::Removed => Ok(()),
                 Removal::Unknown => bail!(Refused(format!("there is no pool `{name}`"))),
                 Removal::InUse => bail!(Refused(server::convert::POOL_IN_USE.into())),
             },
             Door::Remote { url, http } => {
                 let url = under(url, &["v1", "pools", name, "remove"])?;
-                let body = serde_json::json!({ "by": by });
+                let body = OperateBody { why: asked.why, by: Some(asked.who) };
                 let _: serde_json::Value = post(http, url.as_str(), &body).await?;
                 Ok(())
             }
@@ -198,14 +198,30 @@ impl Door {
         }
     }
 
-    pub async fn retain(&self, what: Retention, dry_run: bool) -> Result<Retained> {
+    pub async fn retain(&self, what: Retention, how: Retaining) -> Result<Retained> {
         match self {
             Door::Local { local, .. } => {
-                Ok(local.engine.with_store(move |store| store.retain(what, dry_run)).await??)
+                Ok(local.engine.with_store(move |store| store.retain(what, how)).await??)
             }
             Door::Remote { url, http } => {
-                post(http, &format!("{url}/v1/retention?dry_run={dry_run}"), &what).await
+                let dry_run = how == Retaining::Tried;
+                let url = format!("{url}/v1/retention?dry_run={dry_run}");
+                post(http, &url, &retention(what, how)).await
             }
+        }
+    }
+}
+
+/// What a server is asked for.
+fn retention(what: Retention, how: Retaining) -> RetentionBody {
+    let (why, by) = match how {
+        Retaining::Tried => (None, None),
+        Retaining::Done(Asked { who, why }) => (why, Some(who)),
+    };
+    match what {
+        Retention::Archive { before } => RetentionBody::Archive { before: before.0, why, by },
+        Retention::Purge { before, only_archive, ticks } => {
+            RetentionBody::Purge { before: before.0, only_archive, ticks, why, by }
         }
     }
 }
@@ -232,19 +248,27 @@ pub fn client(settings: &Settings, url: &str) -> Result<reqwest::Client> {
 
 impl Door {
     /// Forget one page of executions, or count all that would be.
-    pub async fn forget_executions(&self, days: Option<f64>, dry_run: bool) -> Result<ForgottenView> {
+    pub async fn forget_executions(
+        &self,
+        days: Option<f64>,
+        asked: &Asked,
+        dry_run: bool,
+    ) -> Result<ForgottenView> {
         match self {
             Door::Local { local, .. } => {
                 let span = days.map(|days| Duration::from_secs_f64(days * 86_400.0));
                 let before = span.map(|span| SystemClock::default().now() - span);
                 let all = local.engine.executions();
-                let done =
-                    if dry_run { all.count_forgotten(before).await } else { all.forget(before).await }?;
+                let done = match dry_run {
+                    true => all.count_forgotten(before).await?,
+                    false => all.forget(before, asked.clone()).await?,
+                };
                 Ok(ForgottenView { executions: done.executions, more: done.more })
             }
             Door::Remote { url, http } => {
                 let url = format!("{url}/v1/executions/forget?dry_run={dry_run}");
-                post(http, &url, &ForgetBody { older_than_days: days }).await
+                let (why, by) = (asked.why.clone(), Some(asked.who.clone()));
+                post(http, &url, &ForgetBody { older_than_days: days, why, by }).await
             }
         }
     }

@@ -202,9 +202,12 @@ async fn s43_a_role_that_may_change_no_table_serves_and_works() {
     done(&["stuck", "detect"]);
     done(&["check"]);
     server.stop();
-    for args in
-        [&["archive", "--days", "0"][..], &["purge", "--days", "0", "--ticks"], &["check"], &["nodes"]]
-    {
+    for args in [
+        &["archive", "--days", "0", "--why", "x"][..],
+        &["purge", "--days", "0", "--ticks", "--why", "x"],
+        &["check"],
+        &["nodes"],
+    ] {
         done(args);
     }
     let low_client = client(&low).await;

@@ -159,7 +159,7 @@ fn a_version_is_stored_once_and_the_next_is_compared_with_it() {
     assert_eq!((&applied["outcome"], &applied["live"][0]["running"]), (&json!("created"), &json!(1)));
     let listed = home.json(&["definitions", "order", "--json"]);
     assert_eq!((&listed[0]["version"], &listed[1]["live"]), (&json!("1.1.0"), &json!(1)));
-    home.ok(&["cancel", &id]);
+    home.ok(&["cancel", &id, "--why", "x"]);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn whoever_names_a_server_needs_no_database() {
         let told = far(args);
         assert_eq!((told.0, told.1.contains(part)), (Some(0), true), "{args:?}: {}", told.1);
     }
-    let refused = far(&["cancel", id, "--if-revision", "1"]);
+    let refused = far(&["cancel", id, "--if-revision", "1", "--why", "x"]);
     assert_eq!(
         (refused.0, refused.1.contains("it is succeeded, so it cannot be cancelled")),
         (Some(3), true),
@@ -467,8 +467,11 @@ fn workflows_are_paused_resumed_and_cancelled() {
     assert!(home.ok(&["resume", &a, "--if-revision", &revision]).contains("paused -> running"));
     assert!(home.fails(3, &["resume", "--all"]).contains("write --yes"), "nobody can be asked");
     assert!(home.ok(&["resume", "--all", "--yes"]).contains(&b));
-    assert!(home.ok(&["cancel", "--stuck", "--stuck-hours", "1", "--yes"]).is_empty(), "none is so quiet");
-    let both = home.fails(3, &["cancel", &a, &a, &b]);
+    assert!(
+        home.ok(&["cancel", "--stuck", "--stuck-hours", "1", "--yes", "--why", "x"]).is_empty(),
+        "none is so quiet"
+    );
+    let both = home.fails(3, &["cancel", &a, &a, &b, "--why", "x"]);
     assert_eq!(
         both.matches("running -> cancelled").count(),
         2,
@@ -493,7 +496,7 @@ fn a_nested_workflow_stands_below_its_step() {
     assert!(shown.contains("▶ sub") && shown.contains("  └ waits 1.0.0 · running"), "{shown}");
     assert_eq!(home.json(&["list", "--json"]).len(), 1);
     assert_eq!(home.json(&["list", "--nested", "--json"]).len(), 2);
-    home.ok(&["cancel", &id]);
+    home.ok(&["cancel", &id, "--why", "x"]);
     server.stop();
 }
 
@@ -541,7 +544,7 @@ fn polls_are_listed_shown_and_recovered_with_a_server_and_without_one() {
         home.json(&["polls", "recover", "--older", "1", "--json"]),
         [json!({"steps": [], "dry_run": false})]
     );
-    home.ok(&["cancel", &id]);
+    home.ok(&["cancel", &id, "--why", "x"]);
     assert_eq!(home.json(&["polls", "--json"]), [] as [Value; 0]);
     home.ok(&["check"]);
 }

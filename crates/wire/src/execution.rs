@@ -89,6 +89,11 @@ pub struct RenewedView {
 pub struct ForgetBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than_days: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Who asks, where the caller has no key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// What was forgotten; the same request goes on while there is `more`.

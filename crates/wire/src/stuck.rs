@@ -116,6 +116,9 @@ pub struct DetectBody {
     pub auto_resolve: bool,
     /// Only tell what would be done; nothing at all is written.
     pub dry_run: bool,
+    /// Who asks, where the caller has no key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// A thing that is stuck, and what was done about it.

@@ -4,6 +4,7 @@
 
 mod access;
 mod alerts;
+mod audited;
 mod breaker;
 mod browser;
 mod bulk;

@@ -1,5 +1,6 @@
 //! What can be typed of `bulk`: the same done to many.
 
+use super::reason;
 use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
@@ -39,8 +40,9 @@ pub struct BulkRun {
     /// Which ones, as state=failed, action=charge, queue=slow, workflow=order or label.team=a; for more, write it again: all must hold
     #[arg(long, required = true, value_name = "NAME=VALUE")]
     pub filter: Vec<String>,
-    #[arg(long, default_value = "by hand")]
-    pub why: String,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
     /// Count them, try a few of them, and do nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -81,6 +81,8 @@ pub struct Detect {
     /// Also show the alerts that wait for a person
     #[arg(long)]
     pub show_queue: bool,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
 }
 
 #[derive(Subcommand)]

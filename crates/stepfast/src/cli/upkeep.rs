@@ -1,5 +1,6 @@
 //! Looking after a database: what can be typed about it.
 
+use super::reason;
 use crate::bench::Workload;
 use clap::Args;
 use std::path::PathBuf;
@@ -55,6 +56,11 @@ pub struct Archive {
     /// Trees whose last activity is older than this many days
     #[arg(long, default_value_t = 5.0)]
     pub days: f64,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -70,6 +76,11 @@ pub struct Purge {
     /// Tick records too
     #[arg(long)]
     pub ticks: bool,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub async fn run(settings: &Settings, common: &Common, verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::On(args) => switch(settings, common, &args, false).await,
-        Verb::Off(args) => switch(settings, common, &args, true).await,
+        Verb::Off(args) => switch(settings, common, &args.into(), true).await,
         Verb::Status => status(settings, common).await,
     }
 }
@@ -91,12 +91,11 @@ pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<
     let scope = group(settings, common, args.group.as_ref())?;
     let window = Window::open(settings, common)?;
     if !args.dry_run && !is_off(&window, scope.as_ref()).await? {
-        let switch_args = Switch {
-            group: args.group.clone(),
-            why: args.why.or_else(|| Some("drain".into())),
-            by: args.by,
-            ttl: args.ttl,
-        };
+        if args.why.is_none() {
+            let problem = "dispatching is on, and switching it off goes on record; say why with --why";
+            return Err(Refused(problem.into()).into());
+        }
+        let switch_args = Switch { group: args.group.clone(), why: args.why, by: args.by, ttl: args.ttl };
         switch(settings, common, &switch_args, true).await?;
     }
     let name = scope.as_ref().map(DispatchGroup::as_str);

@@ -56,7 +56,7 @@ impl Server<'_> {
                 .decision
                 .clone()
                 .map(|decision| ResolveBody { decision, ..ResolveBody::default() }),
-            why: Some(args.why.clone()),
+            why: args.why.clone(),
             dry_run: true,
             per_second: args.per_second,
             by: Some(whoever(args.by.clone())),

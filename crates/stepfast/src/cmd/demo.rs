@@ -58,7 +58,7 @@ fn tell(url: &str, settings: &Settings) {
     println!("  stepfast message-groups show customer-7   a line that is blocked, and by what");
     println!("  stepfast progress                         what is half done");
     println!("  stepfast steps show ID                    why a step is not running");
-    println!("  stepfast drain --wait                     wait until it is safe to restart");
+    println!("  stepfast drain --wait --why deploy        wait until it is safe to restart");
     println!("  stepfast breaker on                       and go on\n");
     println!("Ctrl-C stops it.");
 }

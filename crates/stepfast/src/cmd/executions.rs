@@ -1,6 +1,6 @@
 //! `executions`: what is done once under a key, and what is forgotten of it.
 
-use super::output;
+use super::{output, whoever};
 use crate::Refused;
 use crate::cli::{Common, Executions, ForgetExecutions, ListExecutions};
 use crate::config::Settings;
@@ -9,6 +9,7 @@ use crate::window::Window;
 use anyhow::{Result, bail};
 use model::{ExecutionName, limits};
 use std::process::ExitCode;
+use store::Asked;
 use store::executions::ExecutionFilter;
 use wire::{ExecutionView, ForgottenView};
 
@@ -92,10 +93,11 @@ async fn forget(settings: &Settings, common: &Common, args: &ForgetExecutions) -
     if let Some(days) = args.days.filter(|days| !(0.0..=DAYS_MAX).contains(days)) {
         bail!(Refused(format!("--days {days} is out of range; write a number from 0 to {DAYS_MAX}")));
     }
+    let asked = Asked { who: whoever(args.by.clone()), why: args.why.clone() };
     let door = Door::open(settings, common.server.as_deref(), "executions forget")?;
     let mut total = ForgottenView::default();
     let outcome = loop {
-        match door.forget_executions(args.days, args.dry_run).await {
+        match door.forget_executions(args.days, &asked, args.dry_run).await {
             Err(problem) => break Err(problem),
             Ok(page) => {
                 total.executions += page.executions;

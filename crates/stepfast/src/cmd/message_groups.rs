@@ -1,6 +1,7 @@
 //! `message-groups`: the lines of steps that are done in order, what holds them back, and what is done about it.
 
-use super::{output, whoever};
+use super::{BY_HAND, output, whoever};
+use crate::Refused;
 use crate::cli::{Common, GroupOperate, MessageGroups};
 use crate::config::Settings;
 use crate::door::Door;
@@ -16,10 +17,10 @@ pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> R
         MessageGroups::Show { name, limit } => return show(settings, common, &name, limit).await,
         MessageGroups::Pause(args) => (args, GroupVerb::Pause),
         MessageGroups::Resume(args) => (args, GroupVerb::Resume),
-        MessageGroups::SkipHead(args) => (args, GroupVerb::SkipHead),
+        MessageGroups::SkipHead(args) => (args.into(), GroupVerb::SkipHead),
         MessageGroups::Requeue(args) => (args, GroupVerb::Requeue),
-        MessageGroups::Ignore(args) => (args, GroupVerb::Ignore),
-        MessageGroups::Cancel(args) => (args, GroupVerb::Cancel),
+        MessageGroups::Ignore(args) => (args.into(), GroupVerb::Ignore),
+        MessageGroups::Cancel(args) => (args.into(), GroupVerb::Cancel),
         MessageGroups::Unblock(args) => (args, GroupVerb::Unblock),
     };
     operate(settings, common, args, verb).await
@@ -85,7 +86,7 @@ async fn operate(
     verb: GroupVerb,
 ) -> Result<ExitCode> {
     let GroupOperate { name, why, by, dry_run } = args;
-    let message_group = name.as_str().into();
+    let (message_group, why) = (name.as_str().into(), why.unwrap_or_else(|| BY_HAND.into()));
     let operation = GroupOperation { message_group, verb, by: whoever(by), why, dry_run };
     let door = Door::open(settings, common.server.as_deref(), "message-groups")?;
     let done = door.operate_group(operation).await;

@@ -151,6 +151,9 @@ fn bench_args(args: cli::Bench, db: Option<&str>) -> Result<BenchArgs> {
     })
 }
 
+/// Why, when nobody says so and nobody has to.
+pub const BY_HAND: &str = "by hand";
+
 /// Who does this, when nobody says: the user of the machine.
 pub fn whoever(by: Option<String>) -> String {
     by.or_else(|| std::env::var("USER").ok()).filter(|b| !b.is_empty()).unwrap_or_else(|| "someone".into())

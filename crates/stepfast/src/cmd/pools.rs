@@ -8,6 +8,7 @@ use crate::door::Door;
 use crate::window::Window;
 use anyhow::{Result, bail};
 use std::process::ExitCode;
+use store::Asked;
 use wire::{PoolBody, PoolView};
 
 pub async fn run(settings: &Settings, common: &Common, verb: Pools) -> Result<ExitCode> {
@@ -15,7 +16,9 @@ pub async fn run(settings: &Settings, common: &Common, verb: Pools) -> Result<Ex
         Pools::List => list(settings, common).await,
         Pools::Set(args) => set(settings, common, args).await,
         Pools::Remove { name, dry_run: true, .. } => would_remove(settings, common, &name).await,
-        Pools::Remove { name, by, .. } => remove(settings, common, name, whoever(by)).await,
+        Pools::Remove { name, why, by, .. } => {
+            remove(settings, common, name, Asked { who: whoever(by), why }).await
+        }
     }
 }
 
@@ -74,9 +77,9 @@ async fn would_remove(settings: &Settings, common: &Common, name: &str) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-async fn remove(settings: &Settings, common: &Common, name: String, by: String) -> Result<ExitCode> {
+async fn remove(settings: &Settings, common: &Common, name: String, asked: Asked) -> Result<ExitCode> {
     let door = Door::open(settings, common.server.as_deref(), "pools remove")?;
-    let removed = door.remove_pool(&name, by).await;
+    let removed = door.remove_pool(&name, asked).await;
     door.close().await?;
     removed?;
     if common.json {

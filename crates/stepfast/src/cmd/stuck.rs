@@ -77,7 +77,8 @@ fn told(json: bool, value: &serde_json::Value, words: &str) {
 }
 
 async fn detect(settings: &Settings, common: &Common, args: Detect) -> Result<ExitCode> {
-    let body = DetectBody { auto_resolve: args.auto_resolve, dry_run: args.dry_run };
+    let by = Some(whoever(args.by));
+    let body = DetectBody { auto_resolve: args.auto_resolve, dry_run: args.dry_run, by };
     let detection = match (body.dry_run, common.server.as_deref()) {
         (true, Some(server)) => {
             let body = serde_json::to_value(&body)?;

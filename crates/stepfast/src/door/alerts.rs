@@ -16,7 +16,8 @@ impl Door {
     pub async fn detect(&self, body: &DetectBody) -> Result<DetectionView> {
         match self {
             Door::Local { local, .. } => {
-                let detection = local.engine.detect(order(body)).await?;
+                let by = body.by.clone().unwrap_or_default();
+                let detection = local.engine.detect_for(order(body), by).await?;
                 Ok(convert::detection_view(&detection))
             }
             Door::Remote { url, http } => post(http, &format!("{url}/v1/stuck/detect"), body).await,

@@ -134,13 +134,13 @@ fn failed(seen: &mut Seen<'_>) {
     let broken = seen.text("start", &["broken", "--input", "{}"], "/id");
     until("it is not undone", || shown(seen, &broken)["state"] == "compensation_failed");
     seen.run("retry-compensation", &[&broken, "--dry-run"]);
-    seen.run("skip-compensation", &[&broken]);
+    seen.run("skip-compensation", &[&broken, "--why", "by the test"]);
 }
 
 fn shared(seen: &mut Seen<'_>) {
     seen.run("pools set", &["card", "--concurrency", "2"]);
     seen.run("pools list", &[]);
-    seen.run("pools remove", &["card"]);
+    seen.run("pools remove", &["card", "--why", "by the test"]);
     for action in ["fail", "ghost", "ghost", "ghost"] {
         let line =
             ["--action", action, "--message-group", "a", "--mode", "block_on_error", "--max-attempts", "1"];
@@ -249,7 +249,7 @@ fn engine(seen: &mut Seen<'_>) {
     seen.run("breaker off", &["--why", "by the test"]);
     seen.run("breaker status", &[]);
     seen.run("breaker on", &[]);
-    seen.run("drain", &["--wait", "--ttl", "600"]);
+    seen.run("drain", &["--wait", "--ttl", "600", "--why", "by the test"]);
     seen.run("breaker on", &[]);
     let key = seen.text("keys create", &["--name", "me", "--role", "viewer"], "/id");
     seen.run("keys list", &[]);
