@@ -31,11 +31,11 @@ const SEAL: &str = "CANARY-seal-key-0123456789abcdef";
 const CARDS: &str = r#"
 workflow: cards
 version: 1.0.0
-secrets: [input.card]
+secrets: [input.card.number]
 steps:
-  - { key: say, action: echo, arguments: { card: "${input.card}" } }
+  - { key: say, action: echo, arguments: { card: "${input.card.number}" } }
   - { key: each, action: echo, each: "[input.card]" }
-  - { key: refuse, action: fail, arguments: { message: "not with ${input.card}" }, retry: { attempts: 1 } }
+  - { key: refuse, action: fail, arguments: { message: "${input.card.number}" }, retry: { attempts: 1 } }
 "#;
 
 fn asks(workflow: &str, auth: &str) -> String {
@@ -120,7 +120,8 @@ impl Scene {
     async fn define(&self, yaml: String) {
         let request =
             self.request(Method::POST, "/v1/definitions").header("content-type", "application/yaml");
-        assert!(request.body(yaml).send().await.unwrap().status().is_success());
+        let answer = request.body(yaml).send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
     }
 
     /// A refusal is kept: it shows nothing of what was sent.
@@ -186,7 +187,7 @@ async fn around(scene: &Scene) -> Names {
         scene.posted("/v1/channels", body.clone()).await;
         scene.posted(&format!("/v1/channels/{}/test", body["name"].as_str().unwrap()), json!({})).await;
     }
-    let ghost = json!({"steps": [{"action": "ghost", "message_group": "g"}]});
+    let ghost = json!({"steps": [{"action": "ghost", "message_group": "g", "mode": "block_on_error"}]});
     let step = id(&scene.posted("/v1/steps", ghost).await["steps"][0]);
     scene.posted("/v1/pools", json!({"name": "card", "concurrency": 1})).await;
     scene.posted("/v1/executions/begin", json!({"namespace": "n", "key": "k"})).await;
@@ -222,7 +223,7 @@ async fn workflows(scene: &mut Scene) -> Names {
     for yaml in [CARDS.into(), asks("asks", "token"), asks("signed", "hmac")] {
         scene.define(yaml).await;
     }
-    let cards = scene.started("cards", json!({"card": INPUT}), "failed").await;
+    let cards = scene.started("cards", json!({"card": {"number": INPUT}}), "failed").await;
     let waits = scene.started("asks", json!({}), "paused").await;
     let signed = scene.started("signed", json!({}), "paused").await;
     let token = scene.posted(&format!("/v1/workflows/{waits}/triggers/boss/token"), json!({})).await;
@@ -230,14 +231,14 @@ async fn workflows(scene: &mut Scene) -> Names {
     // What nobody takes is not repeated either.
     scene.refused(&format!("/trigger/{signed}/boss"), json!({}), &token).await;
     scene.refused(&format!("/trigger/{signed}/boss"), json!({}), TRIGGER).await;
-    let strange = json!({"workflow": "cards", "input": {"card": INPUT}, "strange": 1});
+    let strange = json!({"workflow": "cards", "input": {"card": {"number": INPUT}}, "strange": 1});
     let key = scene.key.clone();
     scene.refused("/v1/workflows", strange, &key).await;
     scene.refused("/v1/keys/x/revoke", json!({}), &format!("{key}0")).await;
     scene.made.push(token);
     let shown: Value = serde_json::from_str(&scene.get(&format!("/v1/workflows/{cards}")).await.1).unwrap();
     let steps = shown["steps"].as_array().unwrap();
-    assert_eq!(shown["input"]["card"], "[secret]", "{shown}");
+    assert_eq!(shown["input"]["card"]["number"], "[secret]", "{shown}");
     let mut names: Names = steps
         .iter()
         .filter_map(|step| step["step_id"].as_str())

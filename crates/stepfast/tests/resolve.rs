@@ -113,7 +113,7 @@ fn it_is_done_again_from_a_step() {
     desk.home.ok(&["retry-from", &id, "charge"]);
     until("it failed again", || desk.state(&id) == "failed" && desk.runs(&id).contains(&"charge 2".into()));
     assert!(desk.runs(&id).contains(&"reserve 1".into()), "what is before it stays");
-    desk.home.ok(&["retry-from", &id, "reserve", "--compensate", "--include-step"]);
+    desk.home.ok(&["retry-from", &id, "reserve", "--compensate", "--include-step", "--why", "x"]);
     until("it was undone, done and failed", || {
         desk.state(&id) == "failed" && desk.runs(&id).contains(&"reserve 2".into())
     });
