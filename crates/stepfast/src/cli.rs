@@ -451,8 +451,9 @@ pub enum Pools {
     /// Remove a pool that nothing uses
     Remove {
         name: String,
-        #[arg(long, value_parser = reason)]
-        why: String,
+        /// Why, for the record; needed, unless it is only tried
+        #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+        why: Option<String>,
         #[arg(long, env = "STEPFAST_BY")]
         by: Option<String>,
         /// Only say whether it could be removed now

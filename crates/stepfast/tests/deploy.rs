@@ -94,8 +94,6 @@ fn started(unit: &str, home: &common::Home) {
     for line in starts(unit) {
         let line = line
             .replace("/usr/local/bin/stepfast", env!("CARGO_BIN_EXE_stepfast"))
-            // The reason is for the record, and what is only tried leaves none.
-            .replace("--why \"stepfast-purge.timer\"", "--dry-run")
             .replace("/var/backups/stepfast", &backups.display().to_string());
         let mut shell = Command::new("sh");
         shell.args(["-euc", &line]).current_dir(home.dir.path());

@@ -175,11 +175,14 @@ pub struct EndStep {
     /// Say what would move, and move nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Only if the step is still as it was seen: its `version` and its `attempt`, as 3-1
+    #[arg(long, value_name = "VERSION-ATTEMPT")]
+    pub if_revision: Option<String>,
 }
 
 impl From<EndStep> for Operate {
-    fn from(EndStep { id, why, by, dry_run }: EndStep) -> Operate {
-        Operate { id, why, by, dry_run }
+    fn from(EndStep { id, why, by, dry_run, if_revision }: EndStep) -> Operate {
+        Operate { id, why, by, dry_run, if_revision }
     }
 }
 

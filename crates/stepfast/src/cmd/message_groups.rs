@@ -1,7 +1,6 @@
 //! `message-groups`: the lines of steps that are done in order, what holds them back, and what is done about it.
 
 use super::{BY_HAND, output, whoever};
-use crate::Refused;
 use crate::cli::{Common, GroupOperate, MessageGroups};
 use crate::config::Settings;
 use crate::door::Door;
