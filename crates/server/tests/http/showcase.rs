@@ -83,13 +83,15 @@ pub async fn everything() -> Showcase {
             registry.raw("endless", endless);
             registry.raw("look", look);
             registry.raw(PLANTED, endless);
+            crate::timeline::register(registry);
         })
         .await;
     let steps = steps(&place).await;
     let (failed_workflow, paused_workflow) = workflows(&place).await;
     let flow = around(&place).await;
     let alert = alert(&place).await;
-    let pages = pages(&steps, [&failed_workflow, &paused_workflow], &flow, alert);
+    let mut pages = pages(&steps, [&failed_workflow, &paused_workflow], &flow, alert);
+    pages.push(format!("/workflows/{}", crate::timeline::journey(&place).await));
     made(&place, "/v1/breaker", json!({"off": true, "why": PLANTED, "by": PLANTED})).await;
     Showcase { place, pages, failed_workflow, paused_workflow, waiting_step: steps[3].clone() }
 }
