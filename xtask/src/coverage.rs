@@ -8,7 +8,7 @@ mod lcov;
 mod tests_only;
 mod tools;
 
-use crate::postgres::Postgres;
+use crate::postgres::{Durability, Postgres};
 use crate::{repo, shell};
 use anyhow::{Context, Result, ensure};
 use lcov::FileLines;
@@ -69,7 +69,7 @@ impl Build {
 
     fn test(&self) -> Result<()> {
         shell::run(self.nextest("run").args(["-E", WITHOUT_SERVER]))?;
-        let server = Postgres::start()?;
+        let server = Postgres::start(Durability::Process)?;
         let mut command = self.nextest("run");
         shell::run(command.args(["-E", WITH_SERVER]).env("STEPFAST_TEST_POSTGRES", &server.url))
     }

@@ -33,6 +33,10 @@ pub fn run() -> Result<()> {
     if !findings.is_empty() {
         bail!("{} finding(s) against deny.toml", findings.len());
     }
+    eprintln!(
+        "licences, bans, sources and build scripts: held against deny.toml, for {}",
+        MANIFESTS.join(" and ")
+    );
     advisories()
 }
 
@@ -109,7 +113,7 @@ fn faults(policy: &Policy, name: &str, package: &Value) -> Vec<String> {
 fn advisories() -> Result<()> {
     const INSTALL: &str = "cargo install cargo-deny --locked --version 0.20.2";
     if !shell::answers(&mut repo::cargo(&["deny", "--version"])) {
-        return unknown(&format!("cargo-deny is not installed (`{INSTALL}`)"));
+        return unknown(&format!("cargo-deny is not installed; `{INSTALL}` takes about eight minutes"));
     }
     if !shell::answers(&mut repo::cargo(&["deny", "fetch", "db"])) {
         return unknown("the advisory database could not be fetched");
@@ -118,11 +122,13 @@ fn advisories() -> Result<()> {
         let arguments = ["deny", "--locked", "--manifest-path", manifest, "check", "--config", "deny.toml"];
         shell::run(repo::cargo(&arguments).args(["--disable-fetch", "advisories"]))?;
     }
+    eprintln!("advisories: looked up by cargo-deny, for {}", MANIFESTS.join(" and "));
     Ok(())
 }
 
+/// What could not be looked at is no finding, and is not called well either.
 fn unknown(why: &str) -> Result<()> {
-    eprintln!("!! known advisories were NOT looked at: {why}");
+    eprintln!("advisories: NOT CHECKED on this machine, because {why}");
     Ok(())
 }
 

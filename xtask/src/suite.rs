@@ -65,7 +65,7 @@ fn tests() -> Result<()> {
 /// Every test that opens a database by itself runs on it a second time, and the examples too, with a server of their own; only
 /// what is about files does not.
 fn on_postgres() -> Result<()> {
-    let server = postgres::Postgres::start()?;
+    let server = postgres::Postgres::start(postgres::Durability::Process)?;
     let which = format!(
         "package(stepfast-testkit) or binary(postgres) or binary(cli) or binary(keys) or binary(dispatch_scheduler) or {PLANS}
          or (package(stepfast-server) and binary(http) and not test(a_file_that))"

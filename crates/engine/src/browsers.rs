@@ -53,7 +53,7 @@ impl Engine {
     pub async fn sign_in(&self, key: KeyId, by: String, at: Timestamp) -> Result<BrowserToken> {
         let token = BrowserToken::fresh()?;
         let browser = Browser { hash: token.hash(), key, signed_in_at: at, used_at: at };
-        let entry = record("sign in", by);
+        let entry = AuditEntry { after: Some("signed in".into()), ..record("sign in", by) };
         let changes = vec![Change::SignIn(browser), Change::Audit { at, entry }];
         self.with_store(move |store| store.change(changes)).await??;
         Ok(token)
@@ -62,7 +62,8 @@ impl Engine {
     /// One that is signed out already is told of once.
     pub async fn sign_out(&self, browser: BrowserHash, by: String) -> Result<()> {
         self.with_store(move |store| {
-            let (at, entry) = (store.now(), record("sign out", by));
+            let (before, after) = (Some("signed in".into()), Some("signed out".into()));
+            let (at, entry) = (store.now(), AuditEntry { before, after, ..record("sign out", by) });
             store.change(vec![Change::SignOut { browser }, Change::Audit { at, entry }])
         })
         .await??;

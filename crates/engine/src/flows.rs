@@ -211,7 +211,7 @@ impl Engine {
 
     /// The step that does what was asked. What the flow looked like is its key, so that of those who ask at once one makes it.
     async fn do_for_flow(&self, flow: &Flow, wish: Wish, action: &FlowAction) -> Result<Option<StepId>> {
-        let (id, word) = (flow.id, word_of(wish));
+        let (id, word) = (flow.id, wish.word());
         let step = NewStep {
             action: action.action.clone(),
             queue: action.queue.clone(),
@@ -245,13 +245,6 @@ fn as_asked(store: &mut dyn Store, id: FlowId, wish: Wish) -> store::Result<Opti
     let in_vain = |state: State| state.is_failed() || state == State::Cancelled;
     let made = before.filter(|step| !in_vain(step.state)).map(|step| step.id);
     Ok(Some(Found { flow, steps, made }))
-}
-
-fn word_of(wish: Wish) -> &'static str {
-    match wish {
-        Wish::Retry => "retry",
-        Wish::Cancel => "cancel",
-    }
 }
 
 fn not_made(problem: OnceError<EngineError>) -> FlowError {

@@ -83,7 +83,7 @@ impl Engine {
         let keys = config.secrets.clone();
         let stuck = config.stuck.policy;
         let (tell, told) = watch::channel(0);
-        let meters = Meters::default();
+        let meters = Meters::of(config.spans.as_ref());
         let fallen = healthy.clone();
         let (stalled, stopping) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (meters_told, stalled_told) = (meters.clone(), stalled.clone());

@@ -114,7 +114,7 @@ fn add(store: &mut dyn Store, new: &NewKey, by: &str) -> Result<(Key, Secret)> {
     let id = KeyId::from_bytes(Ids::default().row(now));
     let key = rules::key::plan(new, id, by, others, now).map_err(EngineError::Invalid)?;
     let secret = Secret::fresh(id)?;
-    let entry = record("create key", &key, by, Some(told(&key)));
+    let entry = AuditEntry { after: Some(told(&key)), ..record("create key", &key, by) };
     let added = Change::AddKey { key: key.clone(), hash: secret.hash() };
     store.change(vec![added, Change::Audit { at: now, entry }])?;
     Ok((key, secret))
@@ -126,17 +126,18 @@ fn revoke(store: &mut dyn Store, id: KeyId, by: String) -> Result<Option<Key>> {
         return Ok(Some(key));
     }
     let at = store.now();
-    let entry = record("revoke key", &key, &by, None);
+    let (before, after) = (Some(told(&key)), Some("revoked".into()));
+    let entry = AuditEntry { before, after, ..record("revoke key", &key, &by) };
     store.change(vec![Change::RevokeKey { key: id, at }, Change::Audit { at, entry }])?;
     Ok(keys::find(store.reader(), id)?)
 }
 
-fn record(verb: &str, key: &Key, by: &str, after: Option<String>) -> AuditEntry {
+fn record(verb: &str, key: &Key, by: &str) -> AuditEntry {
     let target = format!("key {} ({})", key.id, key.name);
-    AuditEntry { who: by.into(), verb: verb.into(), target, why: None, before: None, after }
+    AuditEntry { who: by.into(), verb: verb.into(), target, why: None, before: None, after: None }
 }
 
-/// What a new key may do, for the audit.
+/// What a key may do, for the audit.
 fn told(key: &Key) -> String {
     let queues = match key.scope.as_slice() {
         [] => "all queues".to_string(),

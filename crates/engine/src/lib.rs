@@ -71,4 +71,5 @@ pub use stuck::{
 };
 pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};
 pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
+pub use turn::start_faults;
 pub use webhooks::{WEBHOOK_ID, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP, WebhookSecrets, variable_part};

@@ -2,6 +2,7 @@
 //!
 //! Why    rows tell what is, and these tell how fast it moves. They are this process's own and begin at nothing when it starts.
 
+use crate::Spans;
 use crate::turn::CommitOutcome;
 use model::State;
 use prometheus::core::Collector;
@@ -25,7 +26,9 @@ pub struct Meters {
     ended: IntCounterVec,
     failed: IntCounter,
     lost: IntCounter,
+    ran: Histogram,
     woken: IntCounter,
+    untold: IntCounter,
 }
 
 impl Default for Meters {
@@ -56,6 +59,12 @@ impl Default for Meters {
             ended: counters("stepfast_steps_ended_total", "Steps that ended, by their last state.", "state"),
             failed: counter("stepfast_attempts_failed_total", "Attempts that failed, whatever came after."),
             lost: counter("stepfast_attempts_lost_total", "Attempts whose worker was lost."),
+            ran: histogram(
+                "stepfast_attempt_duration_seconds",
+                "Time that somebody had a step, of attempts that ended, whatever came of them.",
+                &WAIT_SECONDS,
+            ),
+            untold: untold(),
             woken: counter("stepfast_wakeups_total", "Times that another node woke this one."),
         };
         // What has not happened yet is told as zero.
@@ -69,9 +78,17 @@ impl Default for Meters {
 }
 
 impl Meters {
+    /// With what a tracer did not take, where there is one.
+    pub(crate) fn of(spans: Option<&Spans>) -> Meters {
+        let meters = Meters::default();
+        match spans {
+            Some(spans) => Meters { untold: spans.dropped(), ..meters },
+            None => meters,
+        }
+    }
     /// All of them, for a registry.
     pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
-        let Meters { turn, commit, commits, created, started, wait, ended, failed, lost, woken } =
+        let Meters { turn, commit, commits, created, started, wait, ended, failed, lost, ran, woken, untold } =
             self.clone();
         vec![
             Box::new(turn),
@@ -83,7 +100,9 @@ impl Meters {
             Box::new(ended),
             Box::new(failed),
             Box::new(lost),
+            Box::new(ran),
             Box::new(woken),
+            Box::new(untold),
         ]
     }
     pub(crate) fn decided(&self, took: Duration) {
@@ -103,6 +122,7 @@ impl Meters {
         self.failed.inc_by(counted.failed);
         self.lost.inc_by(counted.lost);
         counted.waits.iter().for_each(|wait| self.wait.observe(wait.as_secs_f64()));
+        counted.ran.iter().for_each(|ran| self.ran.observe(ran.as_secs_f64()));
         for state in &counted.ended {
             self.ended.with_label_values(&[state.word()]).inc();
         }
@@ -118,7 +138,14 @@ pub(crate) struct Counted {
     pub lost: u64,
     /// How long those that started had waited, as far as it is known.
     pub waits: Vec<Duration>,
+    /// How long somebody had those whose attempt ended.
+    pub ran: Vec<Duration>,
     pub ended: Vec<State>,
+}
+
+/// Spans that a tracer did not take.
+pub(crate) fn untold() -> IntCounter {
+    counter("stepfast_spans_dropped_total", "Spans that were not told, since the tracer is too far behind.")
 }
 
 fn counter(name: &str, help: &str) -> IntCounter {

@@ -13,8 +13,8 @@ const TURNS_AHEAD: usize = 2;
 /// Fewer steps than this wait for company.
 const LARGE: usize = 64;
 /// The part of a commit's own time that is worth waiting for those who come back, and the longest it may be.
-const PART: u32 = 6;
-const LONGEST: Duration = Duration::from_micros(300);
+const PART: u32 = 2;
+const LONGEST: Duration = Duration::from_micros(600);
 
 #[derive(Default)]
 pub struct Pace {

@@ -2,7 +2,7 @@
 
 use crate::{Engine, EngineError};
 use model::{Fault, Name, Pool, limits};
-use store::{AuditEntry, Change, Store, pools};
+use store::{Asked, AuditEntry, Change, Store, pools};
 
 type Result<T> = std::result::Result<T, EngineError>;
 
@@ -27,8 +27,8 @@ impl Engine {
         self.with_store(move |store| set(store, pool, &seen, by)).await?
     }
 
-    pub async fn remove_pool(&self, name: Name, by: String) -> Result<Removal> {
-        self.with_store(move |store| remove(store, name, by)).await?
+    pub async fn remove_pool(&self, name: Name, asked: Asked) -> Result<Removal> {
+        self.with_store(move |store| remove(store, name, asked)).await?
     }
 }
 
@@ -65,16 +65,11 @@ fn set(store: &mut dyn Store, pool: Pool, seen: &Pool, by: String) -> Result<Opt
     if !faults.is_empty() {
         return Err(EngineError::Invalid(faults));
     }
-    let entry = audited(&pool, Some(seen), by);
-    let is_news = pool != *seen;
-    if store.change(vec![Change::SetPool { pool, seen: seen.clone() }])? == [0] {
-        return Ok(None);
-    }
-    if is_news {
-        let at = store.now();
-        store.change(vec![Change::Audit { at, entry }])?;
-    }
-    Ok(Some(()))
+    let (entry, at) = (audited(&pool, Some(seen), by), store.now());
+    let told = (pool != *seen).then_some(Change::Audit { at, entry });
+    let set = Change::SetPool { pool, seen: seen.clone() };
+    let found = store.change([Some(set), told].into_iter().flatten().collect())?;
+    Ok((!found.starts_with(&[0])).then_some(()))
 }
 
 fn audited(pool: &Pool, before: Option<&Pool>, by: String) -> AuditEntry {
@@ -88,14 +83,15 @@ fn audited(pool: &Pool, before: Option<&Pool>, by: String) -> AuditEntry {
     }
 }
 
-fn remove(store: &mut dyn Store, name: Name, by: String) -> Result<Removal> {
+fn remove(store: &mut dyn Store, name: Name, asked: Asked) -> Result<Removal> {
     let known = pools::all(store.reader())?;
     let Some(before) = known.iter().find(|known| known.pool.name == name) else {
         return Ok(Removal::Unknown);
     };
     let target = format!("pool {name}");
     let before = Some(before.pool.to_string());
-    let entry = AuditEntry { who: by, verb: "remove pool".into(), target, why: None, before, after: None };
+    let Asked { who, why } = asked;
+    let entry = AuditEntry { who, verb: "remove pool".into(), target, why, before, after: None };
     let at = store.now();
     let found = store.change(vec![Change::RemovePool { name }, Change::Audit { at, entry }])?;
     if found.starts_with(&[0]) {

@@ -4,8 +4,8 @@ pub use crate::signal::{Reply, Taken};
 use crate::stuck::{DetectOrder, Detection, Look};
 use crate::triggers::{TokenOrder, TriggerOrder, Triggered};
 use model::{
-    Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Notice, Report, SessionId,
-    SessionOffer, State, StepId, Telling, TokenHash, Trace, WorkflowId, WorkflowState,
+    Breaker, Claim, CompensationScope, Decision, DispatchGroup, Name, NewStep, Notice, Report, RetryMode,
+    SessionId, SessionOffer, State, StepId, Telling, TokenHash, Trace, WorkflowId, WorkflowState,
 };
 use rules::fifo::GroupVerb;
 use rules::operator::Verb;
@@ -186,6 +186,15 @@ impl WorkflowVerb {
             resolve(Decision::MarkResolved),
             WorkflowVerb::Cancel,
         ]
+    }
+    /// What ends a workflow, undoes what it did or leaves it undone cannot be taken back: somebody has to say why.
+    pub fn needs_reason(&self) -> bool {
+        match self {
+            WorkflowVerb::Pause | WorkflowVerb::Resume => false,
+            WorkflowVerb::Resolve(Decision::Retry { .. } | Decision::RetryCompensation) => false,
+            WorkflowVerb::Resolve(Decision::RetryFromStep { mode: RetryMode::RetryOnly, .. }) => false,
+            WorkflowVerb::Cancel | WorkflowVerb::Resolve(_) => true,
+        }
     }
     pub fn word(&self) -> &'static str {
         match self {

@@ -3,10 +3,10 @@
 //! Why    they are told after the commit and from what it wrote, so a trace never shows what did not happen. Nothing waits for a
 //!        tracer: what it does not take is dropped and counted.
 
+use crate::meters::untold;
 use model::{Name, StepId, Timestamp, Trace, Workflow, WorkflowId, attempt_span, workflow_span};
+use prometheus::IntCounter;
 use rules::board::{Changes, StepChange};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use store::WorkflowWrite;
 use tokio::sync::mpsc;
 
@@ -48,23 +48,23 @@ pub enum SpanOf {
 #[derive(Clone, Debug)]
 pub struct Spans {
     to: mpsc::Sender<Vec<Span>>,
-    dropped: Arc<AtomicU64>,
+    dropped: IntCounter,
 }
 
 impl Spans {
     /// For a tracer that is at most this many turns behind.
     pub fn channel(turns: usize) -> (Spans, mpsc::Receiver<Vec<Span>>) {
         let (to, told) = mpsc::channel(turns);
-        (Spans { to, dropped: Arc::default() }, told)
+        (Spans { to, dropped: untold() }, told)
     }
     /// Spans that the tracer did not take.
-    pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+    pub(crate) fn dropped(&self) -> IntCounter {
+        self.dropped.clone()
     }
     pub(crate) fn tell(&self, spans: Vec<Span>) {
         let n = spans.len() as u64;
         if self.to.try_send(spans).is_err() {
-            self.dropped.fetch_add(n, Ordering::Relaxed);
+            self.dropped.inc_by(n);
         }
     }
 }
@@ -125,4 +125,30 @@ pub(crate) fn workflows(writes: &[WorkflowWrite]) -> impl Iterator<Item = Span> 
 
 fn above(workflow: &Workflow) -> Trace {
     workflow.trace.as_deref().cloned().unwrap_or_else(|| Trace::of_workflow(workflow.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tracer_does_not_take_is_counted() {
+        let (spans, mut told) = Spans::channel(1);
+        let id = WorkflowId::from_bytes([7; 16]);
+        let span = Span {
+            above: Trace::of_workflow(id),
+            span: 1,
+            follows: None,
+            of: SpanOf::Workflow { id, definition: "order".into(), version: "1.0.0".into() },
+            started_at: Timestamp(0),
+            ended_at: Timestamp(1),
+            outcome: "succeeded",
+            error: None,
+        };
+        spans.tell(vec![span.clone()]);
+        assert_eq!(spans.dropped().get(), 0);
+        spans.tell(vec![span.clone(), span.clone()]);
+        assert_eq!(spans.dropped().get(), 2, "there is room for one turn");
+        assert_eq!(told.try_recv(), Ok(vec![span]));
+    }
 }

@@ -3,6 +3,7 @@
 use crate::request::{PollRecovery, Request, StartWorkflow, Started, WorkflowOperated, WorkflowOperation};
 use crate::{Ask, Engine, EngineError, Once, OnceError};
 use model::{StepId, limits};
+use store::AuditEntry;
 
 /// Where the keys of starts are on record; those of the `Idempotency-Key` header are of their route.
 const NAMESPACE: &str = "workflows.start";
@@ -25,6 +26,17 @@ impl Engine {
     /// would be. Finds nothing while all is well.
     pub async fn recover_polls(&self, recovery: PollRecovery) -> Result<Vec<StepId>, EngineError> {
         crate::handle::storable([("by", &*recovery.by)])?;
+        if !recovery.dry_run {
+            self.put_on_record(AuditEntry {
+                who: recovery.by.clone(),
+                verb: "recover polls".into(),
+                target: format!("polls that are due for more than {} s", recovery.older.as_secs()),
+                why: None,
+                before: None,
+                after: Some("looked for; each that is put back has a row of its own".into()),
+            })
+            .await?;
+        }
         self.ask(|reply| Request::RecoverPolls { recovery, reply }).await
     }
     /// What a person does to a workflow.

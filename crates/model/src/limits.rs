@@ -204,6 +204,8 @@ pub const CONNECTION_IDLE: Duration = Duration::from_secs(120);
 /// Wrong keys, tokens and signatures of one address that are looked at in a minute, and addresses and keys that are counted at once.
 pub const WRONG_KEYS_PER_MINUTE: u32 = 20;
 pub const CALLERS_COUNTED_MAX: usize = 10_000;
+/// Addresses of which the audit tells within a minute that they showed something wrong.
+pub const REFUSALS_PER_MINUTE: usize = 100;
 /// Calls of one key in the span of its rate, or at once.
 pub const KEY_CALLS_MAX: u32 = 1_000_000;
 /// How long a browser may be silent before it has to sign in again, and how long it stays signed in at most.
@@ -297,7 +299,11 @@ pub const BULK_UNCONFIRMED_MAX: usize = 1_000;
 pub const BULK_BATCH: usize = 64;
 /// The longest rest between two batches.
 pub const BULK_REST_MAX: Duration = Duration::from_secs(60);
+/// How fast one may be asked to go. The slowest does one in the longest rest.
+pub const BULK_PER_SECOND_MIN: f64 = 1.0 / 60.0;
+pub const BULK_PER_SECOND_MAX: f64 = 10_000.0;
 
+const _: () = assert!(BULK_PER_SECOND_MIN * BULK_REST_MAX.as_secs() as f64 >= 1.0);
 const _: () = assert!(BULK_BATCH <= PAGE_ROWS_MAX && BULK_UNCONFIRMED_MAX < BULK_COUNT_MAX);
 const _: () = assert!(PAUSE_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(REMINDERS_DEFAULT <= REMINDERS_MAX);

@@ -304,6 +304,13 @@ pub fn action_for(flow: &Flow, wish: Wish) -> Result<Option<&FlowAction>, FlowRe
 }
 
 impl Wish {
+    pub fn word(self) -> &'static str {
+        match self {
+            Wish::Retry => "retry",
+            Wish::Cancel => "cancel",
+        }
+    }
+
     /// What its history says when somebody wants it.
     pub fn event(self) -> FlowEvent {
         match self {

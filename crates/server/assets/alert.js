@@ -32,9 +32,18 @@
     }
   }
 
+  /** What is refused without words is not sent without them. */
+  function isUnsaid(button) {
+    if (!("needsWhy" in button.dataset) || byId("text").value.trim() !== "") return false;
+    byId("told").textContent = "Say it in words first; they go on record.";
+    byId("told").hidden = false;
+    byId("text").focus();
+    return true;
+  }
+
   function start() {
     document.querySelectorAll("#verbs [data-verb]").forEach((button) => {
-      button.addEventListener("click", () => alone(button.dataset.verb));
+      button.addEventListener("click", () => { if (!isUnsaid(button)) alone(button.dataset.verb); });
     });
   }
 

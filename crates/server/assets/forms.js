@@ -79,6 +79,7 @@
   function pressed(button) {
     const { post, method, body, asks } = button.dataset;
     pending = { at: post, method, body: body === undefined ? {} : JSON.parse(body) };
+    byId("sure-why").required = "needsWhy" in button.dataset;
     byId("sure-because").hidden = !("why" in button.dataset);
     byId("sure-why").value = "";
     byId("sure-text").textContent = asks;
@@ -86,14 +87,22 @@
     byId("sure").showModal();
   }
 
+  function agreed() {
+    const why = byId("sure-why").value.trim();
+    // It would be refused.
+    if (why === "" && byId("sure-why").required) return byId("sure-why").focus();
+    byId("sure").close();
+    return act({ ...pending, body: why === "" ? pending.body : { ...pending.body, why } }, () => location.reload());
+  }
+
   function start() {
     document.querySelectorAll("form[data-post]").forEach((form) => form.addEventListener("submit", submitted));
-    document.querySelectorAll("button[data-post]").forEach((button) => button.addEventListener("click", () => pressed(button)));
-    byId("sure-do").addEventListener("click", () => {
-      byId("sure").close();
-      const why = byId("sure-why").value.trim();
-      act({ ...pending, body: why === "" ? pending.body : { ...pending.body, why } }, () => location.reload());
+    // Buttons come and go where a page is kept live.
+    document.addEventListener("click", (event) => {
+      const button = event.target.closest("button[data-post]");
+      if (button !== null) pressed(button);
     });
+    byId("sure-do").addEventListener("click", agreed);
     byId("sure-leave").addEventListener("click", () => byId("sure").close());
   }
 

@@ -33,6 +33,22 @@
     byId("told").hidden = false;
   }
 
+  const buttonOf = (verb) => document.querySelector(`#verbs [data-verb="${verb}"]`);
+
+  /** There may be other buttons now, or none; what is about to be done stays if it still can be. */
+  function offer() {
+    if (buttonOf(chosen) === null) byId("sure").hidden = true;
+    byId("verbs").hidden = document.querySelector("#verbs [data-verb]") === null;
+  }
+
+  /** What throws work away is refused without a reason, so it is asked for before anything is tried. */
+  function isUnsaid(button) {
+    if (!("needsWhy" in button.dataset) || byId("why").value.trim() !== "") return false;
+    refuse(new Error("Say why first; it goes on record with what is done."));
+    byId("why").focus();
+    return true;
+  }
+
   const disable = (isDisabled) => document.querySelectorAll("#verbs button").forEach((button) => { button.disabled = isDisabled; });
 
   /** No second click while the first is under way, or while the page is read anew. */
@@ -62,13 +78,13 @@
   }
 
   function start() {
-    document.querySelectorAll("#verbs [data-verb]").forEach((button) => {
-      const work = () => ("asks" in button.dataset ? ask(button) : act(button.dataset.verb));
-      button.addEventListener("click", () => {
-        byId("sure").hidden = true;
-        alone(work);
-      });
+    byId("verbs").addEventListener("click", (event) => {
+      const button = event.target.closest("[data-verb]");
+      if (button === null || isUnsaid(button)) return;
+      byId("sure").hidden = true;
+      alone(() => ("asks" in button.dataset ? ask(button) : act(button.dataset.verb)));
     });
+    document.addEventListener("put", (event) => { if (event.detail === "verbs") offer(); });
     byId("do").addEventListener("click", () => alone(() => act(chosen)));
     byId("leave").addEventListener("click", () => { byId("sure").hidden = true; });
   }

@@ -23,8 +23,11 @@
 
   const tinted = (tone, n) => `${tone} ${n === 0 ? "zero" : "some"}`.trim();
   const cell = (n, tone) => make("td", `n ${tinted(tone, n)}`, told(n));
-  const rowHead = (text) => {
-    const head = make("th", "", text);
+  /** The name of a row, which leads to its steps. */
+  const rowHead = (text, filter) => {
+    const link = make("a", "", text);
+    link.href = `/step-dispatcher/steps?${filter}=${encodeURIComponent(text)}`;
+    const head = make("th", "", link);
     head.scope = "row";
     return head;
   };
@@ -37,7 +40,7 @@
   function actions(rows) {
     if (rows.length === 0) return make("p", "empty", "Nothing is running.");
     const columns = [["Action", false], ["Running", true], ["Child running", true], ["Throttled", true], ["Dispatched", true, "minor"]];
-    return table(columns, rows.map((row) => make("tr", "", rowHead(row.action), cell(row.running, "cyan"),
+    return table(columns, rows.map((row) => make("tr", "", rowHead(row.action, "action"), cell(row.running, "cyan"),
       cell(row.child_running, "purple"), cell(row.throttled, "orange"), cell(row.dispatched, "minor"))));
   }
 
@@ -61,14 +64,15 @@
     if (rows.length === 0) return [make("p", "empty", "No worker has connected yet.")];
     const open = new Map();
     document.querySelectorAll("#hosts details").forEach((d) => open.set(d.dataset.host, d.open));
-    return rows.map((row) => host(row, open.get(row.hostname) ?? rows.length === 1));
+    const areFew = rows.length <= Number(byId("hosts").dataset.openMax);
+    return rows.map((row) => host(row, open.get(row.hostname) ?? areFew));
   }
 
   function groups(rows) {
     const columns = [["Group", false], ["Pending", true], ["Running", true], ["Throttled", true, "minor"],
       ["Completed", true, "minor"], ["Failed", true], ["Dispatch", false, "last"]];
     const standing = (row) => (!row.owned ? "no owner" : row.can_dispatch_steps === true ? "on" : "off");
-    return table(columns, rows.map((row) => make("tr", "", rowHead(row.dispatch_group), cell(row.pending, ""),
+    return table(columns, rows.map((row) => make("tr", "", rowHead(row.dispatch_group, "dispatch_group"), cell(row.pending, ""),
       cell(row.running, "cyan"), cell(row.throttled, "orange minor"), cell(row.completed, "green minor"),
       cell(row.failed, "red"), make("td", "last", standing(row)))));
   }
@@ -77,6 +81,16 @@
     const isOn = canDispatch === true;
     byId("switch").setAttribute("aria-checked", String(isOn));
     byId("switch-text").textContent = isOn ? "Dispatch on" : "Dispatch off";
+  }
+
+  /** Whoever is on a link of a row stays there. */
+  function showRows(view) {
+    const href = document.activeElement?.getAttribute("href");
+    byId("actions").replaceChildren(actions(view.actions));
+    byId("hosts").replaceChildren(...hosts(view.hostnames));
+    byId("groups").replaceChildren(groups(view.dispatch_groups));
+    if (!href || document.activeElement !== document.body) return;
+    document.querySelector(`main a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
   }
 
   function show(view) {
@@ -95,9 +109,9 @@
     byId("alerts-text").textContent = view.words.alerts ?? "";
     byId("alerts").hidden = view.words.alerts === null;
     byId("oldest").textContent = view.words.oldest ?? "nothing waits to start";
-    byId("actions").replaceChildren(actions(view.actions));
-    byId("hosts").replaceChildren(...hosts(view.hostnames));
-    byId("groups").replaceChildren(groups(view.dispatch_groups));
+    showRows(view);
+    byId("left-out").textContent = `${told(view.left_out)} more actions and hosts are not shown.`;
+    byId("left-out").hidden = view.left_out === 0;
     byId("updated").textContent = `${view.now.slice(0, 19).replace("T", " ")} UTC`;
     document.documentElement.dataset.live = "yes";
   }
@@ -119,7 +133,14 @@
     } catch {
       isLost(true);
     }
-    if (mine === asked && !isHeard()) timer = setTimeout(refresh, EVERY_MS);
+    if (mine === asked && !isHeard()) later();
+  }
+
+  /** Only while nobody tells. */
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, EVERY_MS);
+    byId("again").hidden = false;
   }
 
   const isHeard = () => source !== null && source.readyState === EventSource.OPEN;
@@ -133,15 +154,13 @@
     source = new EventSource("/step-dispatcher/live");
     source.addEventListener("message", (event) => {
       clearTimeout(timer);
+      byId("again").hidden = true;
       asked += 1;
       show(JSON.parse(event.data));
       isLost(false);
     });
     // It comes back by itself; if it does not, asking tells why.
-    source.addEventListener("error", () => {
-      clearTimeout(timer);
-      timer = setTimeout(refresh, EVERY_MS);
-    });
+    source.addEventListener("error", later);
   }
 
   async function redraw() {
@@ -156,20 +175,33 @@
     setTimeout(redraw, CHARTS_EVERY_MS);
   }
 
-  async function toggle() {
-    const button = byId("switch");
-    const enabled = button.getAttribute("aria-checked") !== "true";
-    button.disabled = true;
-    try {
-      const answer = await fetch("/step-dispatcher/toggle", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ enabled }),
-      });
-      if (!answer.ok) throw new Error(`status ${answer.status}`);
-      const set = await answer.json();
+  function tell(text) {
+    byId("told").textContent = text;
+    byId("told").hidden = text === "";
+  }
+
+  /** What was refused is told; what was not answered is lost. */
+  async function send(body) {
+    const answer = await fetch("/step-dispatcher/toggle", {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json" },
+      body: JSON.stringify(body),
+    });
+    const said = await answer.json();
+    if (answer.ok) {
       discardUpTo = asked;
-      showSwitch(set.can_dispatch_steps === true);
+      showSwitch(said.can_dispatch_steps === true);
+    } else {
+      tell((said.faults ?? []).map(({ field, problem, fix }) => `${field}: ${problem}; ${fix}`).join(" ") || said.detail || said.title);
+    }
+  }
+
+  async function toggle(body) {
+    const button = byId("switch");
+    button.disabled = true;
+    tell("");
+    try {
+      await send(body);
     } catch {
       isLost(true);
     }
@@ -177,8 +209,29 @@
     refresh();
   }
 
+  /** What is switched off has somebody wonder why, so it is asked for; what is switched on is back as it was. */
+  function press() {
+    if (byId("switch").getAttribute("aria-checked") !== "true") return toggle({ enabled: true });
+    byId("off-why").value = "";
+    byId("off").showModal();
+    return byId("off-why").focus();
+  }
+
+  function switchOff() {
+    const why = byId("off-why").value.trim();
+    if (why === "") return byId("off-why").focus();
+    byId("off").close();
+    return toggle({ enabled: false, why });
+  }
+
+  function listenToSwitch() {
+    byId("switch").addEventListener("click", press);
+    byId("off-do").addEventListener("click", switchOff);
+    byId("off-leave").addEventListener("click", () => byId("off").close());
+  }
+
   function start() {
-    byId("switch").addEventListener("click", toggle);
+    if (byId("off") !== null) listenToSwitch();
     document.addEventListener("visibilitychange", listen);
     listen();
     refresh();

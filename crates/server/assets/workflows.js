@@ -1,79 +1,14 @@
-// Keeps a page live: reads it again when the server says that something has changed, and from time to time, and puts in place what is new. Does what a button of the page of a
-// workflow or a step says: what it would do is tried first and told, and done when told to.
+// Does what a button of the page of a workflow or a step says: what it would do is tried first and told, and done when told to.
 "use strict";
 
 (() => {
-  const EVERY_MS = 3000;
-  // However much happens, it is not read more often.
-  const SOON_MS = 500;
   const byId = (id) => document.getElementById(id);
-  const parts = (root) => root.querySelectorAll("[data-live]");
-  // What was last received of each part; what stands on the page may have been opened or closed since.
-  const seen = new Map();
-  let timer = 0;
-  let source = null;
   let chosen = null;
 
-  function put(old, fresh) {
-    const open = new Map();
-    old.querySelectorAll("details[data-key]").forEach((details) => open.set(details.dataset.key, details.open));
-    old.replaceChildren(...[...fresh.childNodes].map((node) => document.importNode(node, true)));
-    old.querySelectorAll("details[data-key]").forEach((details) => {
-      details.open = open.get(details.dataset.key) ?? details.open;
-    });
-  }
-
-  function show(page) {
-    parts(page).forEach((fresh) => {
-      const name = fresh.dataset.live;
-      const old = document.querySelector(`[data-live="${name}"]`);
-      if (old === null || seen.get(name) === fresh.innerHTML) return;
-      seen.set(name, fresh.innerHTML);
-      put(old, fresh);
-      if (name === "verbs") offer();
-    });
-    document.documentElement.dataset.live = "yes";
-  }
-
-  /** There may be other buttons now, or none. */
+  /** There may be other buttons now, or none; what is about to be done stays if it still can be. */
   function offer() {
-    byId("sure").hidden = true;
+    if (buttonOf(chosen) === null) byId("sure").hidden = true;
     byId("verbs").hidden = document.querySelector("#verbs [data-verb]") === null;
-  }
-
-  const isLost = (lost) => { byId("lost").hidden = !lost; };
-
-  async function refresh() {
-    clearTimeout(timer);
-    try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-      if (!answer.ok) throw new Error(`status ${answer.status}`);
-      show(new DOMParser().parseFromString(await answer.text(), "text/html"));
-      isLost(false);
-    } catch {
-      isLost(true);
-    }
-    again();
-  }
-
-  /** Not for what is over, and not while nobody looks. */
-  const isWatched = () => !document.hidden && document.querySelector("[data-over]") === null;
-
-  function again(inMs = EVERY_MS) {
-    clearTimeout(timer);
-    if (isWatched()) timer = setTimeout(refresh, inMs);
-    else follow();
-  }
-
-  /** The figures of everything change when anything does; a page that waits for its turn to be read need not be told again. */
-  function follow() {
-    if (!isWatched()) {
-      if (source !== null) source.close();
-      source = null;
-    } else if (source === null) {
-      source = new EventSource("/step-dispatcher/live");
-      source.addEventListener("message", () => again(SOON_MS));
-    }
   }
 
   const buttonOf = (verb) => document.querySelector(`#verbs [data-verb="${verb}"]`);
@@ -122,7 +57,7 @@
     await operate(verb, false);
     byId("sure").hidden = true;
     byId("why").value = "";
-    await refresh();
+    await window.live.refresh();
   }
 
   /** What would be moved beside it, in words. */
@@ -154,10 +89,20 @@
     byId("do").focus();
   }
 
+  /** What throws work away is refused without a reason, so it is asked for before anything is tried. */
+  function isUnsaid(button) {
+    const undoes = button.dataset.verb === "retry_from_step" && byId("from-mode").value === "compensate_then_retry";
+    if (!(undoes || "needsWhy" in button.dataset) || byId("why").value.trim() !== "") return false;
+    byId("told").textContent = "Say why first; it goes on record with what is done.";
+    byId("told").hidden = false;
+    byId("why").focus();
+    return true;
+  }
+
   function listen() {
     byId("verbs").addEventListener("click", (event) => {
       const button = event.target.closest("[data-verb]");
-      if (button === null) return;
+      if (button === null || isUnsaid(button)) return;
       byId("sure").hidden = true;
       alone(() => ask(button));
     });
@@ -166,15 +111,9 @@
   }
 
   function start() {
-    parts(document).forEach((part) => seen.set(part.dataset.live, part.innerHTML));
-    if (byId("verbs") !== null) listen();
-    document.addEventListener("visibilitychange", () => {
-      follow();
-      if (document.hidden) clearTimeout(timer);
-      else refresh();
-    });
-    follow();
-    again();
+    if (byId("verbs") === null) return;
+    listen();
+    document.addEventListener("put", (event) => { if (event.detail === "verbs") offer(); });
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -1,6 +1,7 @@
 //! What people ask, answered from one reading connection: for the API, the pages and the command line alike.
 
 mod alerts;
+mod bulk;
 mod channels;
 mod course;
 mod definitions;
@@ -17,6 +18,7 @@ mod within;
 mod workflows;
 
 pub use alerts::{alert, alert_figures, alerts, stuck_rule, stuck_rules};
+pub use bulk::{BulkRecord, bulk_operation, bulk_operations, bulk_operations_within};
 pub use channels::{channel, channels, notices, notices_behind};
 pub use course::{NoItems, decisions, decisions_behind, events, events_before, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};

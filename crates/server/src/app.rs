@@ -1,7 +1,7 @@
 //! What every request shares: the site, the keys, and connections to read with.
 
 use crate::Site;
-use crate::access::{Keyring, Pace, Table};
+use crate::access::{Keyring, Pace, Refusals, Table};
 use crate::answers;
 use crate::bulk::Bulk;
 use crate::describe::document;
@@ -31,6 +31,7 @@ pub struct App {
     pub seats: Seats,
     pub keys: Keyring,
     pub pace: Pace,
+    pub refusals: Refusals,
     /// What every route asks of its caller.
     pub table: Table,
     pub listeners: Listeners,
@@ -52,12 +53,14 @@ impl App {
         let pace = Pace::new(site.network.key_rate);
         let keys = Keyring::new(site.database.clone());
         let (seats, listeners, document) = (Seats::default(), Listeners::default(), OnceLock::new());
+        let refusals = Refusals::default();
         let (bulk, live) = (Bulk::new(site.engine.clone(), site.database.clone()), Live::default());
         let (drawings, plans) = (Drawings::default(), Kept::default());
         App {
             site,
             keys,
             pace,
+            refusals,
             table,
             readers,
             strangers,

@@ -2,6 +2,7 @@
 
 mod alert;
 mod channel;
+mod check;
 mod flow;
 mod key;
 mod message_group;
@@ -16,6 +17,7 @@ mod workflow;
 
 pub use alert::{alert_figures_view, alert_moment_view, alert_view};
 pub use channel::{channel, channel_made_view, channel_view, notice_view, severity, telling_view};
+pub use check::check_view;
 pub use flow::{flow_now_view, flow_show, flow_view, start_flow};
 pub use key::{key_made_view, key_view};
 pub use message_group::{group_operated_view, message_group_view};
@@ -275,7 +277,8 @@ pub fn node_view(
     sessions: &[SessionRow],
     now: Timestamp,
 ) -> wire::NodeView {
-    let owned = groups.iter().filter(|g| g.owner == Some(node.id));
+    let owned: Vec<&GroupStatus> = groups.iter().filter(|g| g.owner == Some(node.id)).collect();
+    let since = owned.iter().map(|g| (g.dispatch_group.to_string(), maybe(g.owned_since)));
     let mine = sessions.iter().filter(|s| s.node == node.id);
     wire::NodeView {
         id: node.id.to_string(),
@@ -287,7 +290,10 @@ pub fn node_view(
         started_at: instant(node.started_at),
         seen_at: instant(node.seen_at),
         ended_at: maybe(node.ended_at),
-        dispatch_groups: owned.map(|g| g.dispatch_group.to_string()).collect(),
+        dispatch_groups: owned.iter().map(|g| g.dispatch_group.to_string()).collect(),
+        owned_since: since.collect(),
+        leader: groups.iter().find_map(|g| g.owner) == Some(node.id),
+        standby: node.standby,
         sessions: mine.map(|s| session_view(s, now)).collect(),
     }
 }

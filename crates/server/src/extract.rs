@@ -44,6 +44,17 @@ impl<S: Send + Sync> FromRequest<S> for PostedText {
     }
 }
 
+/// A definition as its author wrote it, in YAML or JSON.
+pub struct PostedDefinition(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for PostedDefinition {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        PostedText::from_request(request, state).await.map(|PostedText(bytes)| PostedDefinition(bytes))
+    }
+}
+
 /// A body that says no more than who asks, where the caller has no key.
 #[derive(serde::Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -4,7 +4,7 @@
 //!        person visits: by a name that resolves to 127.0.0.1 (so the Host is checked) and by a form (so Origin and
 //!        Content-Type are).
 
-use crate::access::{Access, Caller, Page, Shown, Takes, Way};
+use crate::access::{Access, Caller, Page, Shown, Takes, Way, looking};
 use crate::app::App;
 use crate::body;
 use crate::codes::Code;
@@ -47,39 +47,52 @@ const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    match standing(check(&app, &mut parts)).await.flatten() {
-        Ok(caller) => {
-            parts.extensions.insert(caller.clone());
-            let is_page = wants_page(&parts) && is_for_people(parts.uri.path());
-            let mut answer = match body::whole(&app, &parts, body).await {
-                Ok(body) => {
-                    let answer = standing(next.run(Request::from_parts(parts, body))).await;
-                    answer.unwrap_or_else(ApiError::into_response)
-                }
-                Err(refused) => refused.into_response(),
-            };
-            let inside = answer.extensions().get::<Inside>().copied();
-            if let Some(Inside(code)) = inside.filter(|_| !caller.learns_the_inside()) {
-                answer = hidden(&caller, code).into_response();
-            }
-            if is_page { web::problem_instead(&app, answer).await } else { answer }
+    let access = app.table.find(&parts).map(|route| route.access);
+    let caller = match standing(who(&app, &parts, access)).await.flatten() {
+        Ok(caller) => caller,
+        Err(refused) => return turned_away(&app, &parts, refused).await,
+    };
+    let answer = async {
+        match standing(check(&app, &caller, &mut parts)).await.flatten() {
+            Ok(()) => answered(&app, &caller, Request::from_parts(parts, body), next).await,
+            Err(refused) => turned_away(&app, &parts, refused).await,
         }
-        Err(refused) => {
-            if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(&parts) {
-                return web::sign_in_instead(&app, &refused);
-            }
-            if matches!(refused, ApiError::Forbidden(_) | ApiError::Engine(_) | ApiError::Flow(_))
-                && wants_page(&parts)
-                && is_for_people(parts.uri.path())
-            {
-                return web::problem_instead(&app, refused.into_response()).await;
-            }
-            let answer = refused.into_response();
-            // Keys that cannot be read make everybody a stranger.
-            let is_inside = answer.extensions().get::<Inside>().is_some() && !is_here(&parts);
-            if is_inside { ApiError::nobodys_business().into_response() } else { answer }
+    };
+    looking(caller.clone(), answer).await
+}
+
+async fn answered(app: &App, caller: &Caller, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    parts.extensions.insert(caller.clone());
+    let is_page = wants_page(&parts) && is_for_people(parts.uri.path());
+    let mut answer = match body::whole(app, &parts, body).await {
+        Ok(body) => {
+            let answer = standing(next.run(Request::from_parts(parts, body))).await;
+            answer.unwrap_or_else(ApiError::into_response)
         }
+        Err(refused) => refused.into_response(),
+    };
+    let inside = answer.extensions().get::<Inside>().copied();
+    if let Some(Inside(code)) = inside.filter(|_| !caller.learns_the_inside()) {
+        answer = hidden(caller, code).into_response();
     }
+    if is_page { web::problem_instead(app, answer).await } else { answer }
+}
+
+async fn turned_away(app: &App, request: &Parts, refused: ApiError) -> Response {
+    if matches!(refused, ApiError::NoKey | ApiError::BadKey) && wants_page(request) {
+        return web::sign_in_instead(app, &refused);
+    }
+    if matches!(refused, ApiError::Forbidden(_) | ApiError::Engine(_) | ApiError::Flow(_))
+        && wants_page(request)
+        && is_for_people(request.uri.path())
+    {
+        return web::problem_instead(app, refused.into_response()).await;
+    }
+    let answer = refused.into_response();
+    // Keys that cannot be read make everybody a stranger.
+    let is_inside = answer.extensions().get::<Inside>().is_some() && !is_here(request);
+    if is_inside { ApiError::nobodys_business().into_response() } else { answer }
 }
 
 /// One request that falls over is answered too, and takes nobody with it.
@@ -123,15 +136,14 @@ pub async fn harden(State(app): State<Arc<App>>, request: Request, next: Next) -
     response
 }
 
-async fn check(app: &App, request: &mut Parts) -> Result<Caller, ApiError> {
+async fn check(app: &App, caller: &Caller, request: &mut Parts) -> Result<(), ApiError> {
     let route = app.table.find(request);
     let (access, within) = (route.map(|route| route.access), route.map(|route| route.within));
-    let caller = who(app, request, access).await?;
     let way = Way::of(&app.site.network, &request.extensions);
     match route {
-        Some(_) if is_read(request) => own_page(request, &caller, way)?,
+        Some(_) if is_read(request) => own_page(request, caller, way)?,
         Some(route) => {
-            same_origin(request, &caller, way)?;
+            same_origin(request, caller, way)?;
             fitting_body(request, route.body)?;
         }
         None => {}
@@ -143,7 +155,7 @@ async fn check(app: &App, request: &mut Parts) -> Result<Caller, ApiError> {
             scope.admit(app, within.unwrap_or_default(), request).await?;
         }
     }
-    Ok(caller)
+    Ok(())
 }
 
 /// A key that was sent with the call must be right. What a browser kept may be old: it counts as none.

@@ -101,7 +101,11 @@ fn gauges(now: &Now, version: &str) -> prometheus::Result<Vec<Box<dyn Collector>
         breaker.with_label_values(&[name]).set(i64::from(*off));
         leases.with_label_values(&[name]).set(*leased);
     }
-    let held = many("stepfast_message_groups_held", "Message groups that are blocked or paused.", &["why"])?;
+    let held = many(
+        "stepfast_message_groups_held",
+        "Steps that block a message group (blocked), and message groups that a person paused (paused).",
+        &["why"],
+    )?;
     now.held.iter().for_each(|(why, n)| held.with_label_values(&[*why]).set(*n));
     let used = many("stepfast_pool_used", "Steps of a pool that a worker has.", &["pool"])?;
     let limit = many("stepfast_pool_concurrency", "How many it may have, where it is limited.", &["pool"])?;

@@ -85,13 +85,40 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let (ending, told) = watch::channel(());
-    let places = Places::of(network.connections);
-    let terms = Arc::new(Terms::new(router, network));
-    let mut shutdown = pin!(shutdown);
+    take_in(&listener, Terms::new(router, network), network, &told, shutdown).await;
+    drop((listener, told));
+    ending.send_replace(());
+    ending.closed().await;
+}
+
+/// Serve until something is there, and leave the listener to whoever serves next. Nobody who is slow is waited for.
+pub async fn serve_meanwhile<T>(
+    listener: &TcpListener,
+    router: Router,
+    network: &Network,
+    coming: impl Future<Output = T>,
+) -> T {
+    let (ending, told) = watch::channel(());
+    let came = take_in(listener, Terms::new(router, network), network, &told, coming).await;
+    ending.send_replace(());
+    came
+}
+
+/// Whoever comes is served on their own, until `end` is ready.
+async fn take_in<T>(
+    listener: &TcpListener,
+    terms: Terms,
+    network: &Network,
+    told: &watch::Receiver<()>,
+    end: impl Future<Output = T>,
+) -> T {
+    let (places, terms) = (Places::of(network.connections), Arc::new(terms));
+    let mut end = pin!(end);
     loop {
         let (stream, peer) = tokio::select! {
-            accepted = accept(&listener) => accepted,
-            () = &mut shutdown => break,
+            biased;
+            ended = &mut end => return ended,
+            accepted = accept(listener) => accepted,
         };
         match places.take(peer.ip()) {
             Some(place) => {
@@ -104,9 +131,6 @@ pub async fn serve(
             None => turn_away(stream, peer, network),
         }
     }
-    drop((listener, told));
-    ending.send_replace(());
-    ending.closed().await;
 }
 
 /// The next connection. What is wrong with one of them is the matter of its client.

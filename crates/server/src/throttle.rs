@@ -7,23 +7,41 @@ use crate::app::App;
 use crate::guard;
 use axum::extract::{Request, State};
 use axum::http::header;
+use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// With an answer to somebody who showed something that is not valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Wrong;
 
+/// What was asked for, by the name of its route: whatever a stranger wrote there is not kept.
+fn asked(app: &App, request: &Parts) -> String {
+    let route = app.table.find(request);
+    route.map_or("what is not there".into(), |route| format!("{} {}", route.method, route.path))
+}
+
+/// Count that something wrong was shown, and put it on record.
+async fn tell(app: &App, peer: Option<IpAddr>, asked: &str) {
+    app.keys.refuse(peer);
+    let Some(entry) = app.refusals.note(peer, asked, app.now()) else { return };
+    if let Err(problem) = app.site.engine.put_on_record(entry).await {
+        tracing::warn!(target: "server", %problem, "a wrong key was not put on record: {problem}");
+    }
+}
+
 pub async fn wait(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let (peer, is_here, for_person) =
         (guard::peer(&parts), guard::is_here(&parts), guard::accepts_page(&parts));
+    let asked = asked(&app, &parts);
     let mut response = next.run(Request::from_parts(parts, body)).await;
     if response.extensions().get::<Wrong>().is_none() {
         return response;
     }
-    app.keys.refuse(peer);
+    tell(&app, peer, &asked).await;
     if is_here {
         return response;
     }

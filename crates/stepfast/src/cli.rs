@@ -12,6 +12,8 @@ mod steps;
 mod stuck;
 mod subscriptions;
 #[cfg(test)]
+mod tried;
+#[cfg(test)]
 mod typed;
 mod upkeep;
 mod usual;
@@ -23,11 +25,11 @@ pub use flows::{AskFlow, Flows, ListFlows, MarkFlow, Progress, StartFlow};
 pub use help::command;
 #[cfg(test)]
 pub use help::paths;
-pub use notify::{Notify, NotifyTest};
+pub use notify::{ChannelSet, Notify, NotifyTest};
 pub use steps::{Create, Executions, ForgetExecutions, List, ListExecutions, Operate, Steps};
-pub use stuck::{Alerts, Detect, ListAlerts, OnOff, Stuck};
+pub use stuck::{Alerts, Detect, ListAlerts, OnOff, SetRule, Stuck};
 pub use subscriptions::{SubscriptionAdd, SubscriptionChange, Subscriptions};
-pub use upkeep::{Archive, Backup, Bench, Check, Completions, Migrate, Purge, Ticks};
+pub use upkeep::{Archive, Audit, Backup, Bench, Check, Completions, Events, Migrate, Purge, Ticks};
 pub use workflows::{
     Apply, Cancel, Compensate, Definitions, Diff, Graph, GraphFormat, ListWorkflows, Pause, Pauses, Polls,
     PollsVerb, Resolve, Resume, RetryCompensation, RetryFrom, Run, ShowWorkflow, SkipCompensation, Start,
@@ -37,6 +39,14 @@ pub use workflows::{
 use crate::config::{QueueLimit, queue_limit};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+
+/// Whoever looks later is to know why.
+fn reason(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("say why; it goes on record with what is done".into()),
+        said => Ok(said.into()),
+    }
+}
 
 #[derive(Parser)]
 #[command(
@@ -113,6 +123,8 @@ pub enum Command {
     Trigger(Trigger),
     /// What workflows wait for: triggers, and dates
     Pauses(Pauses),
+    /// What happens to workflows, as it happens, until Ctrl-C
+    Events(Events),
     /// Decide about workflows that failed; asks where nothing is said
     Resolve(Resolve),
     /// Do a step of a workflow again, and everything behind it
@@ -173,6 +185,8 @@ pub enum Command {
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Who changed what by hand, newest first
+    Audit(Audit),
     /// Look for anything that must not be; exit 1 when something is found
     Check(Check),
     /// Bring the database to this version
@@ -233,11 +247,21 @@ pub enum RouterVerb {
     ResetBreakers {
         #[arg(long, value_name = "URL")]
         target: Option<String>,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
     },
     /// Put off the messages of a pool
-    Suspend { pool: String },
+    Suspend {
+        pool: String,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
+    },
     /// Let the messages of a pool through again
-    Activate { pool: String },
+    Activate {
+        pool: String,
+        #[arg(long, env = "STEPFAST_BY")]
+        by: Option<String>,
+    },
 }
 
 #[derive(Args, Clone)]
@@ -291,7 +315,7 @@ pub enum Breaker {
     /// Dispatch again
     On(Switch),
     /// Dispatch nothing new; everything else goes on
-    Off(Switch),
+    Off(SwitchOff),
     /// Whether work is dispatched, and why not
     Status,
 }
@@ -311,6 +335,26 @@ pub struct Switch {
 }
 
 #[derive(Args)]
+pub struct SwitchOff {
+    /// Only this dispatch group
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    #[arg(long, required = true, value_parser = reason)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Off only for so long
+    #[arg(long, value_name = "SECONDS")]
+    pub ttl: Option<u64>,
+}
+
+impl From<SwitchOff> for Switch {
+    fn from(SwitchOff { group, why, by, ttl }: SwitchOff) -> Switch {
+        Switch { group, why, by, ttl }
+    }
+}
+
+#[derive(Args)]
 pub struct Drain {
     /// Only this dispatch group
     #[arg(long, value_name = "NAME")]
@@ -321,6 +365,7 @@ pub struct Drain {
     /// Give up waiting after so long
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     pub timeout: u64,
+    /// Why, for the record; needed, unless it is switched off already
     #[arg(long)]
     pub why: Option<String>,
     #[arg(long, env = "STEPFAST_BY")]
@@ -328,6 +373,9 @@ pub struct Drain {
     /// Off only for so long
     #[arg(long, value_name = "SECONDS")]
     pub ttl: Option<u64>,
+    /// Only say whether a restart would be safe now, and switch nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Subcommand)]
@@ -351,22 +399,42 @@ pub enum MessageGroups {
     /// Go on after a pause
     Resume(GroupOperate),
     /// Pass over the first of it: one that failed is forgiven, any other is skipped
-    SkipHead(GroupOperate),
+    SkipHead(GroupThrow),
     /// Make what failed anew, in the place it had
     Requeue(GroupOperate),
     /// Let what failed hold nobody back any more; its state stays
-    Ignore(GroupOperate),
+    Ignore(GroupThrow),
     /// Cancel everything of it that stands in line or runs, and forgive what failed
-    Cancel(GroupOperate),
+    Cancel(GroupThrow),
     /// Let nothing hold it back, neither a pause nor what failed
     Unblock(GroupOperate),
+}
+
+/// What throws work of a group away.
+#[derive(Args)]
+pub struct GroupThrow {
+    pub name: String,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl From<GroupThrow> for GroupOperate {
+    fn from(GroupThrow { name, why, by, dry_run }: GroupThrow) -> GroupOperate {
+        GroupOperate { name, why, by, dry_run }
+    }
 }
 
 #[derive(Args)]
 pub struct GroupOperate {
     pub name: String,
-    #[arg(long, default_value = "by hand")]
-    pub why: String,
+    #[arg(long)]
+    pub why: Option<String>,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
     /// Say what would be done, and do nothing
@@ -383,8 +451,13 @@ pub enum Pools {
     /// Remove a pool that nothing uses
     Remove {
         name: String,
+        #[arg(long, value_parser = reason)]
+        why: String,
         #[arg(long, env = "STEPFAST_BY")]
         by: Option<String>,
+        /// Only say whether it could be removed now
+        #[arg(long)]
+        dry_run: bool,
     },
 }
 
@@ -437,4 +510,6 @@ pub struct KeyRevoke {
     pub id: String,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
+    #[arg(long)]
+    pub dry_run: bool,
 }

@@ -6,22 +6,22 @@ mod flows;
 mod subscriptions;
 mod workflows;
 
-pub use alerts::order;
+pub use alerts::{listed, order};
 pub use workflows::DryRun;
 
 use crate::config::Settings;
 use crate::{Local, LocalConfig, Refused, Unavailable};
 use anyhow::{Result, bail};
-use engine::{Created, EngineError, ExecutionError, GroupOperation, OnceError, Operation, Removal};
+use engine::{Created, EngineError, ExecutionError, GroupOperation, OnceError, Operation, Removal, SeenStep};
 use model::{Breaker, DispatchGroup, KeyId, NewKey, NewStep, PoolUse, StepId, Timestamp};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, IF_MATCH};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
-use store::{Clock, Database, Retained, Retention, SystemClock};
+use store::{Asked, Clock, Database, Retained, Retaining, Retention, SystemClock};
 use wire::{
-    BreakerBody, CreatedView, ForgetBody, ForgottenView, GroupOperatedView, KeyBody, KeyMadeView, KeyView,
-    OperateBody, OperatedView, PoolBody, PoolView, Problem, StepShow,
+    BreakerBody, BreakerView, CreatedView, ForgetBody, ForgottenView, GroupOperatedView, KeyBody,
+    KeyMadeView, KeyView, OperateBody, OperatedView, PoolBody, PoolView, Problem, RetentionBody, StepShow,
 };
 
 /// How long a server is waited for that adds to what the database says.
@@ -34,8 +34,7 @@ pub enum Door {
 
 impl Door {
     pub fn open(settings: &Settings, server: Option<&str>, doing: &str) -> Result<Door> {
-        let found = settings.database.decider()?;
-        if let Some(url) = server.map(String::from).or_else(|| found.as_ref().and_then(|h| h.url.clone())) {
+        if let Some(url) = named_or_found(settings, server)? {
             let http = client(settings, &url)?;
             return Ok(Door::Remote { url: url.trim_end_matches('/').to_string(), http });
         }
@@ -90,7 +89,12 @@ impl Door {
             Door::Remote { url, http } => {
                 let verb = operation.verb.map_or("retry", |v| v.word());
                 let url = format!("{url}/v1/steps/{}/{verb}?dry_run={}", operation.step, operation.dry_run);
-                post(http, &url, &OperateBody { why: Some(operation.why), by: Some(operation.by) }).await
+                let body = OperateBody { why: Some(operation.why), by: Some(operation.by) };
+                let mut request = http.post(&url).json(&body);
+                if let Some(SeenStep { version, attempt }) = operation.expected {
+                    request = request.header(IF_MATCH, format!("\"{version}-{attempt}\""));
+                }
+                send(request, &url).await
             }
         }
     }
@@ -101,11 +105,11 @@ impl Door {
         breaker: Breaker,
         by: &str,
         ttl: Option<u64>,
-    ) -> Result<()> {
+    ) -> Result<BreakerView> {
         match self {
             Door::Local { local, .. } => {
-                local.engine.set_breaker(scope, breaker, by).await?;
-                Ok(())
+                let set = local.engine.set_breaker(scope.clone(), breaker, by).await?;
+                Ok(server::convert::breaker_view(scope.as_ref(), &set, SystemClock::default().now()))
             }
             Door::Remote { url, http } => {
                 let body = BreakerBody {
@@ -115,8 +119,7 @@ impl Door {
                     ttl_seconds: ttl,
                     dispatch_group: scope.map(|g| g.to_string()),
                 };
-                let _: serde_json::Value = post(http, &format!("{url}/v1/breaker"), &body).await?;
-                Ok(())
+                post(http, &format!("{url}/v1/breaker"), &body).await
             }
         }
     }
@@ -149,16 +152,16 @@ impl Door {
         }
     }
 
-    pub async fn remove_pool(&self, name: &str, by: String) -> Result<()> {
+    pub async fn remove_pool(&self, name: &str, asked: Asked) -> Result<()> {
         match self {
-            Door::Local { local, .. } => match local.engine.remove_pool(name.into(), by).await? {
+            Door::Local { local, .. } => match local.engine.remove_pool(name.into(), asked).await? {
                 Removal::Removed => Ok(()),
                 Removal::Unknown => bail!(Refused(format!("there is no pool `{name}`"))),
                 Removal::InUse => bail!(Refused(server::convert::POOL_IN_USE.into())),
             },
             Door::Remote { url, http } => {
                 let url = under(url, &["v1", "pools", name, "remove"])?;
-                let body = serde_json::json!({ "by": by });
+                let body = OperateBody { why: asked.why, by: Some(asked.who) };
                 let _: serde_json::Value = post(http, url.as_str(), &body).await?;
                 Ok(())
             }
@@ -195,14 +198,30 @@ impl Door {
         }
     }
 
-    pub async fn retain(&self, what: Retention, dry_run: bool) -> Result<Retained> {
+    pub async fn retain(&self, what: Retention, how: Retaining) -> Result<Retained> {
         match self {
             Door::Local { local, .. } => {
-                Ok(local.engine.with_store(move |store| store.retain(what, dry_run)).await??)
+                Ok(local.engine.with_store(move |store| store.retain(what, how)).await??)
             }
             Door::Remote { url, http } => {
-                post(http, &format!("{url}/v1/retention?dry_run={dry_run}"), &what).await
+                let dry_run = how == Retaining::Tried;
+                let url = format!("{url}/v1/retention?dry_run={dry_run}");
+                post(http, &url, &retention(what, how)).await
             }
+        }
+    }
+}
+
+/// What a server is asked for.
+fn retention(what: Retention, how: Retaining) -> RetentionBody {
+    let (why, by) = match how {
+        Retaining::Tried => (None, None),
+        Retaining::Done(Asked { who, why }) => (why, Some(who)),
+    };
+    match what {
+        Retention::Archive { before } => RetentionBody::Archive { before: before.0, why, by },
+        Retention::Purge { before, only_archive, ticks } => {
+            RetentionBody::Purge { before: before.0, only_archive, ticks, why, by }
         }
     }
 }
@@ -229,19 +248,27 @@ pub fn client(settings: &Settings, url: &str) -> Result<reqwest::Client> {
 
 impl Door {
     /// Forget one page of executions, or count all that would be.
-    pub async fn forget_executions(&self, days: Option<f64>, dry_run: bool) -> Result<ForgottenView> {
+    pub async fn forget_executions(
+        &self,
+        days: Option<f64>,
+        asked: &Asked,
+        dry_run: bool,
+    ) -> Result<ForgottenView> {
         match self {
             Door::Local { local, .. } => {
                 let span = days.map(|days| Duration::from_secs_f64(days * 86_400.0));
                 let before = span.map(|span| SystemClock::default().now() - span);
                 let all = local.engine.executions();
-                let done =
-                    if dry_run { all.count_forgotten(before).await } else { all.forget(before).await }?;
+                let done = match dry_run {
+                    true => all.count_forgotten(before).await?,
+                    false => all.forget(before, asked.clone()).await?,
+                };
                 Ok(ForgottenView { executions: done.executions, more: done.more })
             }
             Door::Remote { url, http } => {
                 let url = format!("{url}/v1/executions/forget?dry_run={dry_run}");
-                post(http, &url, &ForgetBody { older_than_days: days }).await
+                let (why, by) = (asked.why.clone(), Some(asked.who.clone()));
+                post(http, &url, &ForgetBody { older_than_days: days, why, by }).await
             }
         }
     }
@@ -254,10 +281,17 @@ pub fn under(url: &str, parts: &[&str]) -> Result<reqwest::Url> {
     Ok(url)
 }
 
+/// The server that is named, else the one that has the database. Whoever names one may not have the database.
+fn named_or_found(settings: &Settings, named: Option<&str>) -> Result<Option<String>> {
+    match named {
+        Some(named) => Ok(Some(named.into())),
+        None => Ok(settings.database.decider()?.and_then(|holder| holder.url)),
+    }
+}
+
 /// The address of the server that is named or has the database.
 pub fn server_of(settings: &Settings, named: Option<&str>) -> Result<String> {
-    let found = settings.database.decider()?;
-    match named.map(String::from).or_else(|| found.and_then(|holder| holder.url)) {
+    match named_or_found(settings, named)? {
         Some(server) => Ok(server),
         None => bail!(Unavailable("no server runs on this database; name one with --server".into())),
     }
@@ -310,15 +344,23 @@ async fn post<B: Serialize, T: DeserializeOwned>(http: &reqwest::Client, url: &s
 }
 
 pub async fn send<T: DeserializeOwned>(request: reqwest::RequestBuilder, url: &str) -> Result<T> {
+    let answer = accepted(request, url).await?;
+    let strange =
+        |problem| Unavailable(format!("the server at {url} answers in another language: {problem}"));
+    Ok(answer.json().await.map_err(strange)?)
+}
+
+/// An answer that is no refusal.
+pub async fn accepted(request: reqwest::RequestBuilder, url: &str) -> Result<reqwest::Response> {
     let answer = match request.send().await {
         Ok(answer) => answer,
         Err(problem) => bail!(Unavailable(format!("the server at {url} does not answer: {problem}"))),
     };
     let status = answer.status();
     if status.is_success() {
-        return Ok(answer.json().await?);
+        return Ok(answer);
     }
-    let text = answer.text().await?;
+    let text = answer.text().await.unwrap_or_default();
     let told = match serde_json::from_str::<Problem>(&text) {
         Ok(problem) => {
             let faults = problem.faults.iter().map(|f| format!("{}: {}; {}", f.field, f.problem, f.fix));

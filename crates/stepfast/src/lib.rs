@@ -15,6 +15,19 @@ mod workflows_guide {}
 #[doc = include_str!("../../../docs/flows.md")]
 mod flows_guide {}
 
+/// And that in the other guides.
+#[cfg(doctest)]
+mod guides {
+    #[doc = include_str!("../../../docs/execute-once.md")]
+    mod execute_once {}
+    #[doc = include_str!("../../../docs/workers.md")]
+    mod workers {}
+    #[doc = include_str!("../../../docs/router.md")]
+    mod router {}
+    #[doc = include_str!("../../../docs/operations/postgres.md")]
+    mod postgres {}
+}
+
 pub use definition::{Diagnostic, builder, read as read_definition};
 pub use engine::{
     Applied, Ask, Begin, Begun, Config, Created, Engine, EngineError, EngineThread, ExecutionError,

@@ -85,6 +85,7 @@ fn log_to_stderr() {
     tracing_subscriber::fmt().with_writer(move || lines).with_env_filter(filter).with_ansi(ansi).init();
 }
 
+/// What went wrong, for programs. None is 1: that is an answer.
 fn code_of(problem: &anyhow::Error) -> u8 {
     use engine::EngineError as E;
     use store::StoreError as S;
@@ -98,9 +99,14 @@ fn code_of(problem: &anyhow::Error) -> u8 {
     let unavailable = matches!(store, Some(S::Down(_) | S::Busy(_) | S::Lost { .. }))
         || problem.is::<Unavailable>()
         || matches!(engine, Some(E::Stopping));
-    match (unavailable, engine.is_some() || store.is_some() || problem.is::<Refused>()) {
-        (true, _) => 4,
-        (_, true) => 3,
-        _ => 1,
+    match unavailable || is_unreadable_answer(problem) {
+        true => 4,
+        // Refused, or what was given cannot be read.
+        false => 3,
     }
+}
+
+/// A server that answers something else is none of ours. What people give as JSON is refused where it is read.
+fn is_unreadable_answer(problem: &anyhow::Error) -> bool {
+    problem.chain().any(|cause| cause.is::<reqwest::Error>() || cause.is::<serde_json::Error>())
 }

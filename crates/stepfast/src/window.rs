@@ -2,7 +2,9 @@
 //!
 //! Why    whoever has the database needs nobody to read it, also while no server runs. Whoever names a server may not have it.
 
+mod engine;
 mod progress;
+mod steps;
 
 use crate::cli::{Common, Polls};
 use crate::config::Settings;
@@ -208,6 +210,7 @@ impl Window {
         }
     }
 
+    /// What a server answers.
     async fn ask<T: DeserializeOwned>(&self, path: &[&str], query: &[(&str, String)]) -> Result<T> {
         let Window::Server { url, http } = self else { bail!("only a server is asked") };
         let mut url = under(url, path)?;
@@ -216,6 +219,10 @@ impl Window {
         }
         send(http.get(url.clone()), url.as_str()).await
     }
+}
+
+fn now() -> Timestamp {
+    SystemClock::default().now()
 }
 
 /// As authors write it, or as it is stored.

@@ -1,6 +1,9 @@
 //! The documents as a book: every page is in the summary, every link leads somewhere, and what is listed is what there is.
 #![allow(clippy::unwrap_used)]
 
+mod pages;
+
+use pages::{pages, proof, read, root};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -9,29 +12,6 @@ const RECORDS: &str = "# Records";
 /// Folders that grow, one page at a time; they are listed by themselves.
 const FOLDERS: [(&str, &str); 3] =
     [("machines", "State machines"), ("errors", "Errors"), ("decisions", "Decisions")];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-/// Every page below a folder, in order.
-fn pages(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut found = Vec::new();
-    for path in entries.map(|entry| entry.unwrap().path()) {
-        match path.is_dir() {
-            true => found.extend(pages(&path)),
-            false if path.extension().is_some_and(|ending| ending == "md") => found.push(path),
-            false => {}
-        }
-    }
-    found.sort();
-    found
-}
 
 fn title(page: &Path) -> String {
     let text = read(page);
@@ -123,6 +103,31 @@ fn anchors(page: &str) -> Vec<String> {
     })
 }
 
+/// Where a reader of the book finds what is not part of it.
+const REPOSITORY: &str = "https://github.com/stepfast/stepfast/blob/main/";
+
+/// Whether a link of a page of the book leads out of it.
+fn leaves(page: &Path, target: &Path) -> bool {
+    let docs = root().join("docs");
+    let is_within = |path: &Path| path.canonicalize().map_or(true, |path| path.starts_with(&docs));
+    page.starts_with(&docs) && !is_within(target)
+}
+
+#[test]
+fn what_is_linked_in_the_repository_is_there() {
+    let manifest: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
+    let repository = manifest["workspace"]["package"]["repository"].as_str().unwrap();
+    assert_eq!(format!("{repository}/blob/main/"), REPOSITORY);
+    let mut tried = 0;
+    for page in pages(&root().join("docs")) {
+        for link in links(&read(&page)).iter().filter_map(|link| link.strip_prefix(REPOSITORY)) {
+            assert!(root().join(link).exists(), "{}: {link} is not in the repository", page.display());
+            tried += 1;
+        }
+    }
+    assert!(tried >= 10, "{tried} links were looked at");
+}
+
 #[test]
 fn every_link_leads_somewhere() {
     let root = root();
@@ -135,7 +140,9 @@ fn every_link_leads_somewhere() {
             let (file, place) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
             tried += 1;
-            if !target.exists() {
+            if leaves(&page, &target) {
+                faults.push(format!("{}: {link} is not in the book; write {REPOSITORY}…", page.display()));
+            } else if !target.exists() {
                 faults.push(format!("{}: {link} is not there", page.display()));
             } else if !place.is_empty() && !anchors(&read(&target)).iter().any(|one| one == place) {
                 faults.push(format!("{}: {link} has no such heading", page.display()));
@@ -153,67 +160,18 @@ fn anchors_and_links_are_read_as_sites_read_them() {
     assert_eq!(links("[a](b.md) `[x](y)` ![p](q.svg)\n```\n[no](no)\n```\n"), ["b.md", "q.svg"]);
 }
 
-/// The folder of a package of ours, by its name.
-fn package(name: &str) -> PathBuf {
-    match name {
-        "xtask" | "stepfast" => root().join(if name == "xtask" { "xtask" } else { "crates/stepfast" }),
-        _ => root().join("crates").join(name.trim_start_matches("stepfast-")),
-    }
-}
-
-/// The files in which a test may stand, of which the binary and the path are as `cargo nextest list` prints them.
-fn files(binary: &str, modules: &[&str]) -> Vec<PathBuf> {
-    let (package_name, target) = binary.split_once("::").unwrap_or((binary, "bin/"));
-    let folder = package(package_name);
-    if !target.starts_with("bin/") {
-        let tests = folder.join("tests");
-        let below = tests.join(target).join(modules.join("/"));
-        return match modules.is_empty() {
-            true => vec![tests.join(format!("{target}.rs")), tests.join(target).join("main.rs")],
-            false => vec![
-                below.with_extension("rs"),
-                below.join("mod.rs"),
-                tests.join(modules.join("/")).join("mod.rs"),
-            ],
-        };
-    }
-    let within = |modules: &[&str]| {
-        let path = folder.join("src").join(modules.join("/"));
-        [path.with_extension("rs"), path.join("mod.rs")]
-    };
-    let inner = modules.strip_suffix(&["tests"]).unwrap_or(modules);
-    within(modules).into_iter().chain(within(inner)).collect()
-}
-
-/// Whether a file has this test, and not only its name.
-fn tests(file: &Path, name: &str) -> bool {
-    let Ok(text) = std::fs::read_to_string(file) else { return false };
-    let lines: Vec<&str> = text.lines().collect();
-    let named =
-        |line: &str| line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("));
-    let at = lines.iter().position(|line| named(line));
-    at.is_some_and(|at| {
-        let above = lines[..at].iter().rev().take_while(|line| line.trim_start().starts_with(['#', '/']));
-        above
-            .into_iter()
-            .any(|line| line.trim_start().starts_with("#[test]") || line.contains("#[tokio::test"))
-    })
-}
-
 #[test]
 fn every_proof_of_the_security_checklist_is_a_test() {
     let page = read(&root().join("docs/operations/security-checklist.md"));
     let (mut ids, mut proofs, mut faults) = (Vec::new(), 0, Vec::new());
     for row in page.lines().filter(|line| line.starts_with("| S")) {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let [id, holds, _, proof] = cells[..] else { panic!("{row} has {} cells", cells.len()) };
-        assert!(!holds.is_empty() && proof.starts_with('`'), "{id} says nothing or proves nothing");
+        let [id, holds, _, proved] = cells[..] else { panic!("{row} has {} cells", cells.len()) };
+        assert!(!holds.is_empty() && proved.starts_with('`'), "{id} says nothing or proves nothing");
         ids.push(id.to_string());
-        for one in proof.split('`').skip(1).step_by(2) {
-            let (binary, path) = one.split_once(' ').unwrap_or_else(|| panic!("{id}: {one} names no binary"));
-            let mut modules: Vec<&str> = path.split("::").collect();
-            let name = modules.pop().unwrap();
-            if !files(binary, &modules).iter().any(|file| tests(file, name)) {
+        for one in proved.split('`').skip(1).step_by(2) {
+            assert!(one.contains(' '), "{id}: {one} names no binary");
+            if !proof::is_there(one) {
                 faults.push(format!("{id}: there is no test `{one}`"));
             }
             proofs += 1;
@@ -229,7 +187,7 @@ fn every_proof_of_the_security_checklist_is_a_test() {
     assert_eq!(ids, wanted.collect::<Vec<_>>());
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     println!("{} points, {proofs} proofs", ids.len());
-    assert!(!tests(&root().join("crates/stepfast/tests/book.rs"), "package"), "what is no test is none");
+    assert!(!proof::is_there("stepfast::book title"), "what is no test is none");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn steps_are_listed_by_status() {
     let create = |more: &[&str]| home.ok(&[&["steps", "create"], more].concat()).trim().to_string();
     let expired = create(&["--action", "ghost", "--expires-ms", "1500"]);
     let cancelled = create(&["--action", "ghost"]);
-    home.ok(&["steps", "cancel", &cancelled]);
+    home.ok(&["steps", "cancel", &cancelled, "--why", "x"]);
     let failed = create(&["--action", "fail"]);
     let listed = |more: &[&str]| -> Vec<String> {
         let rows = home.json(&[&["steps", "list", "--all", "--json"], more].concat());
@@ -123,7 +123,7 @@ fn one_group_can_be_ticked_and_drained_alone() {
     home.fails(3, &["dispatch", "--once", "--group", "omega"]);
     home.ok(&["dispatch", "--once", "--group", "beta"]);
     assert_eq!(home.states(), ["pending", "completed"]);
-    assert!(home.ok(&["drain", "--group", "alpha"]).contains("safe to restart"));
+    assert!(home.ok(&["drain", "--group", "alpha", "--why", "test"]).contains("safe to restart"));
     home.ok(&["dispatch", "--once"]);
     assert_eq!(home.states(), ["pending", "completed"], "alpha is switched off");
     home.ok(&["breaker", "on", "--group", "alpha"]);
@@ -141,9 +141,15 @@ fn archive_and_purge_take_whole_settled_trees() {
     until("one ends", || home.states().contains(&"completed".to_string()));
     assert!(home.ok(&["archive", "--days", "0", "--dry-run"]).contains("1 trees"));
     assert_eq!(home.states().len(), 2);
-    assert!(home.ok(&["archive", "--days", "0"]).contains("1 trees with 1 steps archived"));
+    assert!(
+        home.ok(&["archive", "--days", "0", "--why", "old", "--by", "anna"])
+            .contains("1 trees with 1 steps archived")
+    );
     assert_eq!(home.states(), ["pending"]);
-    assert!(home.ok(&["purge", "--days", "0", "--only-archive"]).contains("1 trees"));
+    assert!(
+        home.ok(&["purge", "--days", "0", "--only-archive", "--why", "older", "--by", "bo"])
+            .contains("1 trees")
+    );
     home.ok(&["check"]);
     server.stop();
 }
@@ -185,7 +191,9 @@ fn executions_are_listed_shown_and_forgotten_with_a_server_and_without() {
     let would = home.ok(&["executions", "forget", "--days", "0", "--dry-run"]);
     assert!(would.contains("1 executions would be forgotten"), "what is held stays: {would}");
     server.stop();
-    assert!(home.ok(&["executions", "forget", "--days", "0"]).contains("1 executions forgotten"));
+    assert!(
+        home.ok(&["executions", "forget", "--days", "0", "--by", "anna"]).contains("1 executions forgotten")
+    );
     assert_eq!(home.json(&["executions", "list", "--json"]).len(), 1);
     home.ok(&["check"]);
 }
@@ -202,7 +210,7 @@ fn a_pool_holds_back_what_it_must() {
     let pools = home.json(&["pools", "list", "--json"]);
     assert_eq!((pools[0]["rate"].as_str(), pools[0]["used"].as_u64()), (Some("2/m"), Some(0)));
     assert!(home.ok(&["pools", "list"]).contains("card"));
-    home.ok(&["pools", "remove", "card"]);
+    home.ok(&["pools", "remove", "card", "--why", "sold"]);
     home.ok(&["check"]);
 }
 
@@ -297,11 +305,11 @@ fn a_message_group_is_paused_resumed_and_cancelled_with_a_server_and_without() {
         assert!(shown.starts_with(&head), "{shown}");
         let why = home.ok(&["steps", "show", &made[0]]);
         assert!(why.contains(&format!("its message group `{group}` was paused by anna (audit)")), "{why}");
-        let skipped = home.ok(&["message-groups", "skip-head", group]);
+        let skipped = home.ok(&["message-groups", "skip-head", group, "--why", "x"]);
         assert_eq!(skipped, format!("message group {group}: skip-head\n  step {} -> skipped\n", made[0]));
         let would = home.ok(&["message-groups", "cancel", group, "--dry-run"]);
         assert_eq!(would.matches(" -> cancelled").count(), 2, "{would}");
-        home.ok(&["message-groups", "cancel", group]);
+        home.ok(&["message-groups", "cancel", group, "--why", "x"]);
         home.ok(&["message-groups", "resume", group]);
         home.fails(3, &["message-groups", "resume", group]);
         let idle = home.fails(3, &["message-groups", "show", group]);
@@ -316,4 +324,65 @@ fn a_message_group_is_paused_resumed_and_cancelled_with_a_server_and_without() {
     assert_eq!(home.states(), [ends, ends].concat());
     home.fails(2, &["message-groups", "explode", "alone"]);
     home.ok(&["check"]);
+}
+
+/// A server of somebody else: whatever is asked, it answers this, so often.
+fn stranger(body: &'static str, times: usize) -> (String, std::thread::JoinHandle<()>) {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answering = std::thread::spawn(move || {
+        for _ in 0..times {
+            let (mut stream, _) = listener.accept().unwrap();
+            let head = BufReader::new(stream.try_clone().unwrap()).lines();
+            assert!(head.map(Result::unwrap).take_while(|line| !line.is_empty()).count() > 0);
+            let length = body.len();
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+                .unwrap();
+        }
+    });
+    (url, answering)
+}
+
+#[test]
+fn only_an_answer_ends_with_one() {
+    let home = Home::new();
+    for unreadable in [
+        &["steps", "create", "--file", "nowhere.json"][..],
+        &["start", "order", "--input", "@nowhere.json"],
+        &["list", "--server", "no address"],
+        &["drain", "--config", "nowhere.toml"],
+    ] {
+        home.fails(3, unreadable);
+    }
+    let asked = [&["drain"][..], &["drain", "--dry-run"], &["check"], &["status"], &["steps", "list"]];
+    for body in ["hello", "{}"] {
+        let (url, answering) = stranger(body, asked.len());
+        for args in asked {
+            let told = home.fails(4, &[args, &["--server", &url]].concat());
+            assert!(told.contains("in another language"), "{args:?}: {told}");
+        }
+        answering.join().unwrap();
+    }
+    home.fails(4, &["drain", "--server", "http://127.0.0.1:9"]);
+}
+
+#[test]
+fn what_is_tried_is_not_done() {
+    let home = Home::new();
+    home.ok(&["migrate"]);
+    let create = ["steps", "create", "--action", "noop", "--dry-run"];
+    assert_eq!(home.ok(&create).trim(), "1 step(s) would be created");
+    let told = home.fails(3, &[&create[..], &["--priority", "urgent", "--mode", "later"]].concat());
+    assert!(told.contains("steps[0].priority") && told.contains("steps[0].mode"), "{told}");
+    assert_eq!(home.states().len(), 0);
+    home.ok(&["pools", "set", "card", "--concurrency", "2"]);
+    assert!(home.ok(&["pools", "remove", "card", "--dry-run"]).contains("would be removed"));
+    home.fails(3, &["pools", "remove", "none", "--dry-run"]);
+    assert_eq!(home.json(&["pools", "list", "--json"]).len(), 1);
+    let key = home.json(&["keys", "create", "--name", "me", "--role", "viewer", "--json"])[0]["id"].clone();
+    assert!(home.ok(&["keys", "revoke", key.as_str().unwrap(), "--dry-run"]).contains("would be revoked"));
+    assert_eq!(home.json(&["keys", "list", "--json"])[0]["state"], "live");
+    assert!(home.fails(1, &["drain", "--dry-run"]).contains("not safe: work is dispatched"));
+    assert!(home.ok(&["breaker", "status"]).contains("everywhere: on"));
 }

@@ -37,6 +37,12 @@ impl Demo {
     fn ask(&self, path: &str) -> Value {
         get(&format!("{}{path}", self.url)).1
     }
+    /// As a browser gets it.
+    fn page(&self, path: &str) -> String {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let asked = async { common::client().get(format!("{}{path}", self.url)).send().await?.text().await };
+        runtime.block_on(asked).unwrap()
+    }
     /// The rows of an answer that has one list.
     fn rows(&self, path: &str) -> Vec<Value> {
         let answer = self.ask(path);
@@ -87,9 +93,28 @@ fn one_of_everything_is_there_within_ten_seconds() {
     for path in ["/v1/nodes", "/v1/ticks", "/v1/audit", "/v1/groups", "/v1/stuck/rules"] {
         assert!(!demo.rows(path).is_empty(), "{path}: {}", demo.ask(path));
     }
+    no_list_of_the_menu_is_empty(&demo);
     let waiting = demo.rows("/v1/steps?action=sms.send");
     let why = demo.ask(&format!("/v1/steps/{}", waiting[0]["id"].as_str().unwrap()))["why"].to_string();
     assert!(why.contains("no worker offers action `sms.send`"), "{why}");
+}
+
+/// Pages of the menu that are no list.
+const NO_LISTS: [&str; 2] = ["/step-dispatcher", "/settings"];
+
+fn no_list_of_the_menu_is_empty(demo: &Demo) {
+    let menu = demo.page("/step-dispatcher");
+    let links = menu.split("<a href=\"").skip(1).filter_map(|link| link.split_once('"'));
+    let menu = links.filter(|(_, behind)| behind.trim_start().starts_with("data-key")).map(|(path, _)| path);
+    let lists: Vec<&str> = menu.filter(|path| !NO_LISTS.contains(path)).collect();
+    assert!(lists.len() > 12, "{lists:?}");
+    for path in lists {
+        until(&format!("{path} shows something"), || {
+            let page = demo.page(path);
+            page.contains("<h1") && !page.contains("class=\"empty\"")
+        });
+    }
+    until("somebody was told", || demo.page("/notifications").contains("/notices"));
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn moves_by_hand_are_fenced_audited_and_previewed() {
     assert!(home.ok(&["steps", "skip", id, "--dry-run"]).contains("would move: pending -> skipped"));
     assert_eq!(home.states(), ["pending"]);
     home.ok(&["steps", "cancel", id, "--why", "not needed", "--by", "anna"]);
-    assert!(home.fails(3, &["steps", "complete", id]).contains("that is an end"));
+    assert!(home.fails(3, &["steps", "complete", id, "--why", "x"]).contains("that is an end"));
     let again = home.ok(&["steps", "retry", id, "--by", "anna"]);
     assert!(again.contains("takes its place"), "{again}");
     assert_eq!(home.states(), ["superseded", "pending"]);
@@ -89,5 +89,62 @@ fn a_server_on_a_restored_copy_waits_until_somebody_confirms() {
     let told = home.run(&["check"]);
     assert_eq!(common::text(&told.stderr), "", "it is no copy any more");
     server.stop();
+    home.ok(&["check"]);
+}
+
+/// Without a server too: what throws something away says why, and who did it is on record.
+#[test]
+fn what_is_thrown_away_without_a_server_needs_a_reason_and_is_on_record() {
+    let home = Home::new();
+    let id = home.ok(&["steps", "create", "--action", "noop"]);
+    let id = id.trim();
+    home.ok(&["pools", "set", "card", "--concurrency", "1"]);
+    home.ok(&["steps", "create", "--action", "noop", "--idempotency-key", "k-1", "--delay-ms", "3600000"]);
+    for command in [
+        &["steps", "cancel", id][..],
+        &["cancel", id],
+        &["compensate", id],
+        &["skip-compensation", id],
+        &["message-groups", "cancel", "a"],
+        &["message-groups", "skip-head", "a"],
+        &["message-groups", "ignore", "a"],
+        &["flows", "cancel", id],
+        &["breaker", "off"],
+        &["pools", "remove", "card"],
+        &["archive", "--days", "0"],
+        &["purge", "--days", "0"],
+        &["bulk", "run", "steps", "cancel", "--filter", "queue=x"],
+    ] {
+        let told = home.fails(2, command);
+        assert!(told.contains("--why <WHY>") && told.contains("required"), "{command:?}: {told}");
+        let empty = home.fails(2, &[command, &["--why", " "]].concat());
+        assert!(empty.contains("say why; it goes on record"), "{command:?}: {empty}");
+    }
+    assert!(home.fails(3, &["drain"]).contains("say why with --why"));
+    assert!(home.fails(3, &["resolve", id, "--decision", "cancel"]).contains("say why with --why"));
+    home.ok(&["steps", "cancel", id, "--why", "ordered twice", "--by", "anna"]);
+    home.ok(&["breaker", "off", "--why", "deploy", "--by", "anna"]);
+    home.ok(&["pools", "remove", "card", "--why", "sold", "--by", "anna"]);
+    home.ok(&["executions", "forget", "--days", "0", "--why", "gone", "--by", "anna"]);
+    home.ok(&["archive", "--days", "0", "--why", "old", "--by", "anna"]);
+    home.ok(&["purge", "--days", "0", "--only-archive", "--why", "older", "--by", "anna"]);
+    home.ok(&["stuck", "detect", "--by", "anna"]);
+    let connection = rusqlite::Connection::open(home.db()).unwrap();
+    let mut rows = connection
+        .prepare("select verb || ': ' || coalesce(why, '') from audit where who = 'anna' order by id")
+        .unwrap();
+    let told: Vec<String> = rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(
+        told,
+        [
+            "cancel: ordered twice",
+            "breaker off: deploy",
+            "remove pool: sold",
+            "forget executions: gone",
+            "archive: old",
+            "purge: older",
+            "look: "
+        ]
+    );
     home.ok(&["check"]);
 }

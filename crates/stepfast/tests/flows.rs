@@ -60,7 +60,7 @@ fn a_flow_from_its_start_to_its_end(home: &Home) {
     let new = start(home, &["--entity", "payment:123", "--new"]);
     assert_ne!(new, id);
     assert!(home.ok(&["flows", "cancel", &new, "--dry-run"]).contains("pending"));
-    assert!(home.ok(&["flows", "cancel", &new]).contains("cancelled"));
+    assert!(home.ok(&["flows", "cancel", &new, "--why", "x"]).contains("cancelled"));
     let listed = home.ok(&["flows", "list", "--entity", "payment:123"]);
     assert!(listed.contains(&id) && listed.contains(&new), "{listed}");
     let live = home.ok(&["flows", "list", "--live"]);
@@ -72,7 +72,7 @@ fn without_a_server() {
     let home = Home::new();
     a_flow_from_its_start_to_its_end(&home);
     home.ok(&["check"]);
-    let purged = one(home.json(&["purge", "--days", "0", "--json"]));
+    let purged = one(home.json(&["purge", "--days", "0", "--why", "x", "--json"]));
     assert_eq!(purged["flows"], 2, "{purged}");
     assert!(!home.ok(&["flows", "list"]).contains("payment_processing"));
 }

@@ -76,7 +76,7 @@ fn commands_show_their_key_to_the_server() {
     let step = create(&["--key", &maker, "--queue", "slow"]);
     assert!(step.status.success(), "{}", text(&step.stderr));
     let step = text(&step.stdout);
-    home.ok(&["steps", "cancel", step.trim(), "--by", "the boss", "--key", &maker]);
+    home.ok(&["steps", "cancel", step.trim(), "--by", "the boss", "--why", "x", "--key", &maker]);
     let audit = get_with(&format!("{}/v1/audit", server.url), &admin).1;
     assert_eq!(audit["audit"][0]["who"], format!("maker (key {maker_id})"));
     let refused =

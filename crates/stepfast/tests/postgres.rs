@@ -202,9 +202,12 @@ async fn s43_a_role_that_may_change_no_table_serves_and_works() {
     done(&["stuck", "detect"]);
     done(&["check"]);
     server.stop();
-    for args in
-        [&["archive", "--days", "0"][..], &["purge", "--days", "0", "--ticks"], &["check"], &["nodes"]]
-    {
+    for args in [
+        &["archive", "--days", "0", "--why", "x"][..],
+        &["purge", "--days", "0", "--ticks", "--why", "x"],
+        &["check"],
+        &["nodes"],
+    ] {
         done(args);
     }
     let low_client = client(&low).await;
@@ -232,6 +235,34 @@ async fn s43_a_role_that_may_change_no_table_serves_and_works() {
     client(&server).await.batch_execute(&format!("drop role {role}")).await.unwrap();
 }
 
+/// The lock under which migrations are applied.
+const MIGRATING: i64 = 0x5374_6570_6661_7374;
+
+#[tokio::test]
+async fn a_server_that_waits_for_a_migration_lives_and_is_not_ready() {
+    let scratch = scratch("migrating");
+    let other = client(&scratch.url).await;
+    other.batch_execute(&format!("select pg_advisory_lock({MIGRATING})")).await.unwrap();
+    // An address that no other process of this machine has.
+    let [_, a, b, c] = std::process::id().to_be_bytes();
+    let address = format!("127.{}.{b}.{c}:7837", 1 + a % 100);
+    let serving = command(&scratch, &["serve", "--bind", &address]);
+    let started = tokio::task::spawn_blocking(move || Server::spawn(serving));
+    let asked = tokio::task::spawn_blocking(move || {
+        let said = |path: &str| common::get(&format!("http://{address}{path}"));
+        until("it lives", || said("/livez").0 == 200);
+        said("/readyz")
+    });
+    let (status, answer) = asked.await.unwrap();
+    assert_eq!((status, &answer["code"]), (503, &"not_ready".into()), "{answer}");
+    assert!(answer["detail"].as_str().unwrap().contains("migrating"), "{answer}");
+    assert!(!started.is_finished(), "it has not said that it listens");
+    other.batch_execute(&format!("select pg_advisory_unlock({MIGRATING})")).await.unwrap();
+    let server = started.await.unwrap();
+    ok(&scratch, &["migrate", "--check"]);
+    server.stop();
+}
+
 #[test]
 fn servers_on_a_restored_copy_wait_until_somebody_confirms() {
     let original = scratch("original");
@@ -252,5 +283,50 @@ fn servers_on_a_restored_copy_wait_until_somebody_confirms() {
     second.stop();
     let server = serve(&original);
     until("the original was never held", || states(&original) == ["completed"]);
+    server.stop();
+}
+
+/// The block of SQL on a page that has this in it.
+fn sql(page: &str, part: &str) -> String {
+    let path = format!("{}/../../docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut blocks = text.split("```sql\n").skip(1).filter_map(|block| block.split("```").next());
+    blocks.find(|block| block.contains(part)).unwrap().to_string()
+}
+
+/// The first row of the answers to some statements.
+async fn first_row(client: &tokio_postgres::Client, text: &str) -> tokio_postgres::SimpleQueryRow {
+    let told = client.simple_query(text).await.unwrap();
+    let row = told.into_iter().find_map(|message| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    row.unwrap_or_else(|| panic!("{text} answers nothing"))
+}
+
+/// All but the rights, which `s43` gives to a role of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sql_of_the_documents_runs_as_it_stands() {
+    let scratch = scratch("sql");
+    let server = serve(&scratch);
+    let client = client(&scratch.url).await;
+    let tables =
+        "create table orders (id int, item text); create table wallets (user_id int, balance bigint)";
+    client.batch_execute(&format!("{tables}; insert into wallets values (7, 0)")).await.unwrap();
+    client.batch_execute(&sql("operations/postgres", "stepfast.enqueue(")).await.unwrap();
+    assert_eq!(states(&scratch), ["pending"], "it is due in five minutes");
+    assert_eq!(first_row(&client, "select item from orders").await.get("item"), Some("book"));
+    let block = sql("execute-once", "stepfast.begin_execution(");
+    let (begin, rest) = block.split_once("-- verdict:").unwrap();
+    let begun = first_row(&client, begin).await;
+    assert_eq!(begun.get("verdict"), Some("begun"));
+    let owner = format!("'{}'", begun.get("owner").unwrap());
+    client.batch_execute(&format!("--{}", rest.replace(":owner", &owner))).await.unwrap();
+    let again = first_row(&client, begin).await;
+    let answer: serde_json::Value = serde_json::from_str(again.get("answer").unwrap()).unwrap();
+    assert_eq!((again.get("verdict"), &answer["credited"]), (Some("replay"), &serde_json::json!(10_000)));
+    client.batch_execute("rollback").await.unwrap();
+    assert_eq!(first_row(&client, "select balance from wallets").await.get("balance"), Some("10000"));
+    ok(&scratch, &["check"]);
     server.stop();
 }

@@ -89,7 +89,8 @@ fn a_decision_is_tried_taken_and_on_record() {
     assert!(went.contains("went: failed -> running"), "{went}");
     until("it failed again", || desk.state(&id) == "failed" && desk.runs(&id).contains(&"ship 2".into()));
     assert_eq!(desk.decided(&id), ["retry by ada"]);
-    let stale = desk.home.fails(3, &["resolve", &id, "--decision", "cancel", "--if-revision", "1"]);
+    let stale =
+        desk.home.fails(3, &["resolve", &id, "--decision", "cancel", "--if-revision", "1", "--why", "x"]);
     assert!(stale.contains("has changed since"), "{stale}");
     let strange = desk.home.fails(3, &["resolve", &id, "--decision", "forget"]);
     assert!(strange.contains("--decision: `forget` is none; write retry"), "{strange}");
@@ -97,7 +98,7 @@ fn a_decision_is_tried_taken_and_on_record() {
     assert!(none.contains("has items that failed"), "{none}");
     let word = desk.home.fails(3, &["resolve", &id, "--decision", "retry", "--items", "some"]);
     assert!(word.contains("--items: `some` is none; write failed or all"), "{word}");
-    desk.home.ok(&["resolve", &id, "--decision", "mark_resolved", "--by", "ada"]);
+    desk.home.ok(&["resolve", &id, "--decision", "mark_resolved", "--by", "ada", "--why", "x"]);
     let over = desk.home.fails(3, &["resolve", &id, "--decision", "retry"]);
     assert!(over.contains("marked as resolved"), "{over}");
     desk.end();
@@ -112,7 +113,7 @@ fn it_is_done_again_from_a_step() {
     desk.home.ok(&["retry-from", &id, "charge"]);
     until("it failed again", || desk.state(&id) == "failed" && desk.runs(&id).contains(&"charge 2".into()));
     assert!(desk.runs(&id).contains(&"reserve 1".into()), "what is before it stays");
-    desk.home.ok(&["retry-from", &id, "reserve", "--compensate", "--include-step"]);
+    desk.home.ok(&["retry-from", &id, "reserve", "--compensate", "--include-step", "--why", "x"]);
     until("it was undone, done and failed", || {
         desk.state(&id) == "failed" && desk.runs(&id).contains(&"reserve 2".into())
     });
@@ -127,9 +128,9 @@ fn what_was_done_is_undone_all_of_it_or_some() {
     let (all, some) = (desk.failed("order"), desk.failed("order"));
     let dry = desk.home.ok(&["compensate", &all, "--dry-run"]);
     assert!(dry.contains("step `charge` is undone by echo\n  step `reserve` is undone by echo"), "{dry}");
-    desk.home.ok(&["compensate", &all]);
+    desk.home.ok(&["compensate", &all, "--why", "x"]);
     desk.waits_for(&all, "compensated");
-    desk.home.ok(&["compensate", &some, "--steps", "charge"]);
+    desk.home.ok(&["compensate", &some, "--steps", "charge", "--why", "x"]);
     desk.waits_for(&some, "compensated");
     let undone = |id: &str| -> Vec<String> {
         let shown = desk.shown(id);
@@ -138,7 +139,7 @@ fn what_was_done_is_undone_all_of_it_or_some() {
     };
     assert_eq!(undone(&all), ["charge succeeded", "reserve succeeded"]);
     assert_eq!(undone(&some), ["charge succeeded"]);
-    let over = desk.home.fails(3, &["compensate", &all]);
+    let over = desk.home.fails(3, &["compensate", &all, "--why", "x"]);
     assert!(over.contains("it is compensated, so nothing of it is undone"), "{over}");
     desk.end();
 }
@@ -147,15 +148,15 @@ fn what_was_done_is_undone_all_of_it_or_some() {
 fn what_cannot_be_undone_is_tried_again_and_then_left() {
     let desk = Desk::new();
     let id = desk.failed("stuck");
-    let early = desk.home.fails(3, &["skip-compensation", &id]);
+    let early = desk.home.fails(3, &["skip-compensation", &id, "--why", "x"]);
     assert!(early.contains("nothing of it could not be undone"), "{early}");
-    desk.home.ok(&["compensate", &id]);
+    desk.home.ok(&["compensate", &id, "--why", "x"]);
     desk.waits_for(&id, "compensation_failed");
     let dry = desk.home.ok(&["retry-compensation", &id, "--dry-run"]);
     assert!(dry.contains("what could not be undone is tried again"), "{dry}");
     desk.home.ok(&["retry-compensation", &id]);
     until("it was tried twice", || desk.state(&id) == "compensation_failed" && desk.decided(&id).len() == 2);
-    desk.home.ok(&["skip-compensation", &id, "--all"]);
+    desk.home.ok(&["skip-compensation", &id, "--all", "--why", "x"]);
     desk.waits_for(&id, "compensated");
     assert_eq!(desk.shown(&id)["has_skips"], json!(true));
     desk.end();
@@ -194,7 +195,7 @@ fn whoever_sits_at_a_terminal_is_shown_what_failed_and_asked() {
     assert_eq!(desk.decided(&id).len(), 1, "nothing more was decided");
     let piped = desk.home.fails(3, &["resolve", &id]);
     assert!(piped.contains("nobody can be asked here"), "{piped}");
-    let asked = ["resolve", "--filter", "definition=order", "--decision", "mark_resolved"];
+    let asked = ["resolve", "--filter", "definition=order", "--decision", "mark_resolved", "--why", "x"];
     let (code, screen) = typed(desk.home.command(&asked), "n\n");
     assert_eq!(code, Some(1), "{screen}");
     assert!(screen.contains("mark_resolved 1 workflow(s)? [y/N]"), "{screen}");
@@ -223,7 +224,7 @@ fn a_filter_finds_all_of_them_however_many() {
     assert!(dry.contains("failed -> failed") && dry.contains("nobody is asked any more"), "{dry}");
     let undo = desk.home.fails(3, &with(&["retry", "--items", "failed", "--yes"]));
     assert!(undo.contains("1005 refused: ") && undo.contains("has items that failed"), "{undo}");
-    let lines = desk.home.json(&with(&["mark_resolved", "--yes", "--by", "ada", "--json"]));
+    let lines = desk.home.json(&with(&["mark_resolved", "--yes", "--by", "ada", "--why", "x", "--json"]));
     assert_eq!(lines.len(), 1_005, "one object for each");
     assert!(desk.home.ok(&with(&["retry", "--yes"])).is_empty(), "none is left");
     let id = lines[7]["id"].as_str().unwrap();
@@ -258,7 +259,16 @@ fn without_a_server_all_of_them_are_decided_about_here() {
     let ids = [desk.failed("order"), desk.failed("order")];
     let Desk { home, server } = desk;
     server.stop();
-    let went = home.ok(&["resolve", "--filter", "definition=order", "--decision", "compensate", "--yes"]);
+    let went = home.ok(&[
+        "resolve",
+        "--filter",
+        "definition=order",
+        "--decision",
+        "compensate",
+        "--why",
+        "x",
+        "--yes",
+    ]);
     assert!(went.starts_with("2 went: ") && went.contains("failed -> compensating"), "{went}");
     let desk = Desk { server: home.serve(&[]), home };
     ids.iter().for_each(|id| desk.waits_for(id, "compensated"));

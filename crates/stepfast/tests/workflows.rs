@@ -159,7 +159,7 @@ fn a_version_is_stored_once_and_the_next_is_compared_with_it() {
     assert_eq!((&applied["outcome"], &applied["live"][0]["running"]), (&json!("created"), &json!(1)));
     let listed = home.json(&["definitions", "order", "--json"]);
     assert_eq!((&listed[0]["version"], &listed[1]["live"]), (&json!("1.1.0"), &json!(1)));
-    home.ok(&["cancel", &id]);
+    home.ok(&["cancel", &id, "--why", "x"]);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn whoever_names_a_server_needs_no_database() {
         let told = far(args);
         assert_eq!((told.0, told.1.contains(part)), (Some(0), true), "{args:?}: {}", told.1);
     }
-    let refused = far(&["cancel", id, "--if-revision", "1"]);
+    let refused = far(&["cancel", id, "--if-revision", "1", "--why", "x"]);
     assert_eq!(
         (refused.0, refused.1.contains("it is succeeded, so it cannot be cancelled")),
         (Some(3), true),
@@ -279,6 +279,172 @@ fn whoever_names_a_server_needs_no_database() {
         refused.1
     );
     assert!(!home.dir.path().join("elsewhere.db").exists());
+    server.stop();
+}
+
+/// What is asked of a server by somebody who has another database, or none.
+struct Far<'a> {
+    home: &'a Home,
+    url: &'a str,
+}
+
+impl Far<'_> {
+    fn ask(&self, args: &[&str]) -> (Option<i32>, String) {
+        let mut command = self.home.command(args);
+        command.env("STEPFAST_DB", "sqlite:elsewhere.db").args(["--server", self.url]);
+        let ran = command.output().unwrap();
+        (ran.status.code(), common::text(&ran.stdout) + &common::text(&ran.stderr))
+    }
+    fn ok(&self, args: &[&str]) -> String {
+        let (code, told) = self.ask(args);
+        assert_eq!(code, Some(0), "{args:?}: {told}");
+        told
+    }
+    fn json(&self, args: &[&str]) -> Value {
+        let told = self.ok(&[args, &["--json"]].concat());
+        let line = told.lines().next().unwrap_or_default();
+        serde_json::from_str(line).unwrap_or_else(|e| panic!("{args:?}: {e}: {told}"))
+    }
+    fn made(&self, args: &[&str]) -> String {
+        self.json(args)["id"].as_str().unwrap().to_string()
+    }
+}
+
+#[test]
+fn whoever_names_a_server_reads_everything_from_it() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let far = Far { home: &home, url: &server.url };
+    let ghost = far.made(&["steps", "create", "--action", "ghost", "--idempotency-key", "k-1"]);
+    let line = ["--message-group", "line-7", "--mode", "block_on_error"];
+    far.ok(&[&["steps", "create", "--action", "ghost"], &line[..]].concat());
+    let fails = far.made(&["steps", "create", "--action", "fail", "--max-attempts", "1"]);
+    until("it failed", || far.json(&["steps", "show", &fails])["state"] == "failed");
+    far.ok(&["pools", "set", "card", "--concurrency", "2"]);
+    far.ok(&["keys", "create", "--name", "ops", "--role", "viewer"]);
+    until("there was a tick", || far.ok(&["ticks", "--json"]).contains("dispatch_group"));
+    let once = far.json(&["executions", "list"]);
+    let [namespace, key] = ["namespace", "key"].map(|field| once[field].as_str().unwrap());
+    for (args, part) in [
+        (&["steps", "list"][..], ghost.as_str()),
+        (&["steps", "list", "--all", "--json"], &ghost),
+        (&["steps", "list", "--state", "failed", "--action", "fail"], &fails),
+        (&["steps", "show", &ghost], "no worker offers action `ghost`"),
+        (&["steps", "attempts", &fails], "failed"),
+        (&["groups"], "kappa"),
+        (&["groups", "--json"], "capped_with_left_over"),
+        (&["nodes"], "lives"),
+        (&["nodes", "--json"], "\"leader\":true"),
+        (&["ticks", "--limit", "3"], "phases that acted"),
+        (&["ticks", "--json"], "\"us\":"),
+        (&["check", "--verbose"], "clean: "),
+        (&["executions", "list", "--all"], key),
+        (&["executions", "show", namespace, key], "input_hash"),
+        (&["message-groups", "list"], "line-7"),
+        (&["message-groups", "show", "line-7"], "1 step(s) in line"),
+        (&["pools", "list"], "card"),
+        (&["keys", "list"], "ops"),
+        (&["breaker", "status"], "everywhere: on"),
+        (&["status"], "dispatching  on"),
+        (&["progress"], ""),
+        (&["list"], ""),
+        (&["definitions"], ""),
+        (&["pauses"], ""),
+        (&["polls"], ""),
+        (&["flows", "list"], ""),
+        (&["alerts", "list"], ""),
+        (&["alerts", "figures"], "Review queue"),
+        (&["stuck", "rules"], "older than"),
+        (&["notify", "list"], ""),
+        (&["subscriptions", "list"], ""),
+        (&["bulk", "list"], ""),
+    ] {
+        let told = far.ok(args);
+        assert!(told.contains(part), "{args:?}: {part} in {told}");
+    }
+    assert!(!home.dir.path().join("elsewhere.db").exists());
+    server.stop();
+}
+
+#[test]
+fn a_drain_is_about_the_server_that_is_named() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let far = Far { home: &home, url: &server.url };
+    far.ok(&["steps", "create", "--action", "sleep", "--arguments", "{\"ms\": 600000}"]);
+    until("it runs", || home.states() == ["running"]);
+    let (code, told) = far.ask(&["drain", "--dry-run"]);
+    let words = "not safe: work is dispatched, and 1 step(s) are dispatched or running";
+    assert_eq!((code, told.trim()), (Some(1), words));
+    assert!(home.ok(&["breaker", "status"]).contains("everywhere: on"), "only looked at");
+    let (code, told) = far.ask(&["drain", "--why", "deploy"]);
+    assert_eq!((code, told.contains("not safe: 1 step(s)")), (Some(1), true), "{told}");
+    assert!(home.ok(&["breaker", "status"]).contains("because deploy"));
+    let alone = far.ok(&["breaker", "off", "--group", "alpha", "--why", "late"]);
+    assert!(alone.starts_with("alpha: off") && alone.lines().count() == 1, "{alone}");
+    assert_eq!(far.ok(&["breaker", "on"]).trim(), "everywhere: on");
+    let (code, told) = far.ask(&["drain", "--group", "omega"]);
+    assert_eq!((code, told.contains("omega")), (Some(3), true), "{told}");
+    let (code, told) = far.ask(&["cancel", "--stuck", "--yes"]);
+    assert_eq!((code, told.contains("leave --server out")), (Some(3), true), "{told}");
+    assert!(!home.dir.path().join("elsewhere.db").exists());
+    server.kill();
+}
+
+const REFUSED: &str = "workflow: refused
+version: 1.0.0
+steps:
+  - { key: pay, action: fail, arguments: { message: declined }, retry: { attempts: 1 } }
+";
+const ASKS: &str = "workflow: asks
+version: 1.0.0
+input: { schema: { type: object, required: [n], properties: { n: { type: integer } } } }
+steps:
+  - { key: ask, action: noop, pause_after: { trigger: boss, auth: token } }
+";
+
+#[test]
+fn what_the_api_can_do_can_be_typed() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    home.ok(&["apply", &home.file("refused.yaml", REFUSED), &home.file("asks.yaml", ASKS)]);
+    let text: Value = serde_json::from_str(&home.ok(&["definitions", "refused@1.0.0"])).unwrap();
+    assert_eq!(text["steps"][0]["key"], "pay", "{text}");
+    home.fails(3, &["definitions", "refused@2.0.0"]);
+    let id = home.started(&["refused"]);
+    until("it failed", || home.states_of(&id) == ["pay failed"]);
+    let decide = ["bulk", "run", "workflows", "--decision", "mark_resolved", "--filter", "workflow=refused"];
+    let done = &home.json(&[&decide[..], &["--why", "paid by hand", "--yes", "--json"]].concat())[0];
+    assert_eq!((&done["progress"]["done"], &done["verb"]), (&json!(1), &json!("mark_resolved")), "{done}");
+    let told = home.ok(&["events", "--workflow", &id, "--after", "alpha=0", "--limit", "2"]);
+    assert!(told.lines().count() == 2 && told.contains(&id), "{told}");
+    let audit = home.ok(&["audit", "--json"]);
+    assert!(audit.contains("paid by hand"), "{audit}");
+
+    let ghost = home.json(&["steps", "create", "--action", "ghost", "--json"])[0]["id"].clone();
+    let skip = ["steps", "skip", ghost.as_str().unwrap(), "--why", "x", "--if-revision"];
+    assert!(home.fails(3, &[&skip[..], &["3"]].concat()).contains("such as 3-1"));
+    assert!(home.fails(3, &[&skip[..], &["99-0"]].concat()).contains("changed"));
+    let shown = &home.json(&["steps", "show", ghost.as_str().unwrap(), "--json"])[0];
+    let seen = format!("{}-{}", shown["version"], shown["attempt"]);
+    home.ok(&[&skip[..], &[&seen]].concat());
+
+    assert!(home.fails(3, &["start", "asks", "--input", "{}", "--dry-run"]).contains("input"));
+    assert_eq!(
+        home.ok(&["start", "asks", "--input", "{\"n\": 1}", "--dry-run"]).trim(),
+        "asks@1.0.0 would be started"
+    );
+    assert_eq!(home.json(&["list", "--workflow", "asks", "--json"]).len(), 0);
+    let id = home.started(&["asks", "--input", "{\"n\": 1}"]);
+    until("it waits", || home.json(&["pauses", "--json"]).len() == 1);
+    let token = home.ok(&["trigger", &id, "boss", "--token"]);
+    assert!(token.starts_with("pt_"), "{token}");
+    let rule = ["stuck", "set-rule", "slow", "--entity", "step", "--state", "pending", "--older-than", "2h"];
+    let set = &home.json(&[&rule[..], &["--severity", "high", "--json"]].concat())[0];
+    assert_eq!((&set["source"], &set["severity"]), (&json!("api"), &json!("high")), "{set}");
+    let channel = ["notify", "set", "ops", "--kind", "webhook", "--url", "https://127.0.0.1:9/hook"];
+    assert!(home.ok(&channel).starts_with("whsec_"), "its secret is shown once");
+    assert!(home.ok(&["notify", "show", "ops"]).contains("https://127.0.0.1:9/hook"));
     server.stop();
 }
 
@@ -301,8 +467,11 @@ fn workflows_are_paused_resumed_and_cancelled() {
     assert!(home.ok(&["resume", &a, "--if-revision", &revision]).contains("paused -> running"));
     assert!(home.fails(3, &["resume", "--all"]).contains("write --yes"), "nobody can be asked");
     assert!(home.ok(&["resume", "--all", "--yes"]).contains(&b));
-    assert!(home.ok(&["cancel", "--stuck", "--stuck-hours", "1", "--yes"]).is_empty(), "none is so quiet");
-    let both = home.fails(3, &["cancel", &a, &a, &b]);
+    assert!(
+        home.ok(&["cancel", "--stuck", "--stuck-hours", "1", "--yes", "--why", "x"]).is_empty(),
+        "none is so quiet"
+    );
+    let both = home.fails(3, &["cancel", &a, &a, &b, "--why", "x"]);
     assert_eq!(
         both.matches("running -> cancelled").count(),
         2,
@@ -327,7 +496,7 @@ fn a_nested_workflow_stands_below_its_step() {
     assert!(shown.contains("▶ sub") && shown.contains("  └ waits 1.0.0 · running"), "{shown}");
     assert_eq!(home.json(&["list", "--json"]).len(), 1);
     assert_eq!(home.json(&["list", "--nested", "--json"]).len(), 2);
-    home.ok(&["cancel", &id]);
+    home.ok(&["cancel", &id, "--why", "x"]);
     server.stop();
 }
 
@@ -375,7 +544,7 @@ fn polls_are_listed_shown_and_recovered_with_a_server_and_without_one() {
         home.json(&["polls", "recover", "--older", "1", "--json"]),
         [json!({"steps": [], "dry_run": false})]
     );
-    home.ok(&["cancel", &id]);
+    home.ok(&["cancel", &id, "--why", "x"]);
     assert_eq!(home.json(&["polls", "--json"]), [] as [Value; 0]);
     home.ok(&["check"]);
 }

@@ -167,7 +167,34 @@ pub struct Retained {
     pub more: bool,
 }
 
+/// Whether retention is only tried, or done, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Retaining {
+    /// All of it is counted, and nothing is written.
+    Tried,
+    /// One page of it, on record in the same commit.
+    Done(Asked),
+}
+
+/// Who asks for something, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub who: String,
+    pub why: Option<String>,
+}
+
+impl Asked {
+    pub fn by(who: impl Into<String>) -> Asked {
+        Asked { who: who.into(), why: None }
+    }
+}
+
 impl Retained {
+    /// Nothing was there to be taken.
+    pub fn is_nothing(&self) -> bool {
+        self.trees + self.ticks + self.workflows + self.flows == 0
+    }
+
     /// Sum up pages; `more` is that of the last.
     pub fn add(&mut self, page: &Retained) {
         self.trees += page.trees;
@@ -220,8 +247,8 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     fn release(&mut self, lease: &Lease) -> Result<()>;
     /// The records of what is done once, beside the turns.
     fn ledger(&self) -> Arc<dyn Ledger>;
-    /// Take one page of settled trees away, to be repeated while it says `more`; a dry run counts all and writes nothing.
-    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained>;
+    /// Take one page of settled trees away, to be repeated while it says `more`; tried only, count all and write nothing.
+    fn retain(&mut self, what: Retention, how: Retaining) -> Result<Retained>;
     /// Store what is not of a turn, all or nothing; how many rows each change found.
     fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>>;
 

@@ -7,10 +7,11 @@
 //!        all of it, for a server is too far away to be asked for each row.
 
 mod flows;
+mod record;
 
 use crate::pages::{BEFORE_ALL, Pages};
 use crate::sql::{Access, Param, Row, Sql, packed};
-use crate::{Result, Retained, Retention, StoreError, params};
+use crate::{Asked, Result, Retained, Retention, StoreError, audit, params};
 use model::{State, StepId, Timestamp};
 use std::collections::HashSet;
 
@@ -107,12 +108,19 @@ impl Mark {
     }
 }
 
-/// One page, and where the next one begins.
-pub fn run(sql: &dyn Sql, what: Retention, from: Cursor) -> Result<(Retained, Cursor)> {
+/// One page on record, and where the next one begins.
+pub fn run(
+    sql: &dyn Sql,
+    what: Retention,
+    from: Cursor,
+    (asked, now): (&Asked, Timestamp),
+) -> Result<(Retained, Cursor)> {
     sql.transaction(Access::Alone, |sql| {
         let mut page = Page::new(sql, what, Act::Write)?;
         let next = page.fill(from)?;
         page.leaving.iter().try_for_each(|(place, tree)| page.remove(*place, tree))?;
+        let told = record::entry(what, &page.out, asked, now);
+        audit::append(sql, told.iter().map(|entry| (now, entry)))?;
         Ok((Retained { more: next.of.is_some(), ..page.out }, next))
     })
 }

@@ -1,6 +1,7 @@
 //! PostgreSQL behind a network that loses things, and with more rows than one holds.
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+mod added;
 mod encrypted;
 mod proxy;
 
@@ -10,7 +11,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use stepfast_store::postgres::{Patience, PostgresStore, Scratch};
 use stepfast_store::{
-    AuditEntry, Batch, ClaimLog, Lease, NodeRow, Retained, Retention, SimClock, Store, StoreError,
+    Asked, AuditEntry, Batch, ClaimLog, Lease, NodeRow, Retained, Retaining, Retention, SimClock, Store,
+    StoreError,
 };
 
 fn scratch(name: &str) -> Scratch {
@@ -349,7 +351,7 @@ fn archiving_ten_thousand_steps_takes_a_few_statements_a_page() {
     let mut retain = |what| {
         let (before, mut total) = (scene.proxy.flights(), Retained::default());
         loop {
-            total.add(&scene.store.retain(what, false).unwrap());
+            total.add(&scene.store.retain(what, Retaining::Done(Asked::by("anna"))).unwrap());
             if !total.more {
                 return (total, scene.proxy.flights() - before);
             }

@@ -8,7 +8,7 @@ mod world;
 use healthy::healthy;
 use model::{BlockId, NewStep};
 use std::time::Duration;
-use stepfast_store::{Retained, Retention};
+use stepfast_store::{Asked, Retained, Retaining, Retention};
 use world::{World, at, complete, fail, parent, resolver, step};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -17,7 +17,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 fn retain(world: &World, what: Retention) -> (Retained, usize) {
     let mut total = Retained::default();
     for pages in 1.. {
-        total.add(&world.store.retain(what, false).unwrap());
+        total.add(&world.store.retain(what, Retaining::Done(Asked::by("anna"))).unwrap());
         if !total.more {
             return (total, pages);
         }
@@ -129,7 +129,7 @@ fn a_dry_run_counts_everything_and_writes_nothing() {
     let rows = |w: &World| ["steps", "blocks", "steps_archive", "events", "ticks"].map(|t| w.count(t));
     let had = rows(&world);
     let before = world.now();
-    let dry = |what| world.store.retain(what, true).unwrap();
+    let dry = |what| world.store.retain(what, Retaining::Tried).unwrap();
     assert_eq!(dry(Retention::Archive { before }), taken(1, 5, 2));
     assert_eq!(dry(Retention::Purge { before, only_archive: false, ticks: true }), taken(1, 5, 2));
     assert_eq!(dry(Retention::Purge { before, only_archive: true, ticks: true }), taken(0, 0, 0));

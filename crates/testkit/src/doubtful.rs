@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use store::sql::Sql;
 use store::{
-    Batch, Change, Done, Found, Lease, Ledger, Listen, Look, NodeRow, Reserved, Result, Retained, Retention,
-    Slot, Store, StoreError, WakeUp,
+    Batch, Change, Done, Found, Lease, Ledger, Listen, Look, NodeRow, Reserved, Result, Retained, Retaining,
+    Retention, Slot, Store, StoreError, WakeUp,
 };
 
 /// Whether the commit at which a process dies was stored before it died.
@@ -201,8 +201,8 @@ impl Store for DoubtfulStore {
     fn ledger(&self) -> Arc<dyn Ledger> {
         self.store.ledger()
     }
-    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
-        self.store.retain(what, dry_run)
+    fn retain(&mut self, what: Retention, how: Retaining) -> Result<Retained> {
+        self.store.retain(what, how)
     }
     fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         self.doubt.lives()?;

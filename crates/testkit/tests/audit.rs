@@ -1,9 +1,13 @@
 //! The audit is a chain: whatever is done to it behind the engine's back, `check` says where.
 #![allow(clippy::unwrap_used)]
 
-use model::{Breaker, NewKey, Pool};
+use engine::{Ask, Begin, FlowWish, Saying, StartFlow};
+use model::{Breaker, FlowName, FlowState, NewKey, Pool};
+use rules::operator::Verb;
+use serde_json::json;
+use std::time::Duration;
 use stepfast_testkit::{Stage, run};
-use store::{Database, Finding};
+use store::{Asked, AuditEntry, Database, Finding, Retaining, Retention};
 
 /// Five rows, of turns and of what goes around them.
 async fn told() -> Stage {
@@ -176,10 +180,10 @@ async fn a_chain_may_begin_behind_rows_without_a_hash() {
 #[tokio::test]
 async fn what_was_not_done_is_not_told() {
     let stage = told().await;
-    let unknown = stage.engine.remove_pool("nothing".into(), "bob".into()).await.unwrap();
+    let unknown = stage.engine.remove_pool("nothing".into(), Asked::by("bob")).await.unwrap();
     assert_eq!(unknown, engine::Removal::Unknown);
     assert_eq!(stage.browse().audit(10).unwrap().len(), 5);
-    let gone = stage.engine.remove_pool("mail".into(), "bob".into()).await.unwrap();
+    let gone = stage.engine.remove_pool("mail".into(), Asked::by("bob")).await.unwrap();
     assert_eq!(gone, engine::Removal::Removed);
     let rows = stage.browse().audit_behind(None, 1).unwrap();
     assert_eq!((rows[0].0, rows[0].2.verb.as_str()), (6, "remove pool"));
@@ -201,4 +205,70 @@ async fn signing_in_and_out_is_told() {
     assert_eq!(told, [format!("{who} sign out browser"), format!("{who} sign in browser"), made]);
     let held = stepfast_testkit::everything(&stage.database()).await;
     assert!(!stepfast_testkit::holds(&held, token.reveal()));
+}
+
+/// What one thing of each kind was changed to that goes around the turns, or why not.
+async fn change_each(stage: &Stage, flow: model::FlowId) -> Vec<bool> {
+    let (pool, seen) = (Pool { concurrency: Some(9), ..Pool::new("mail") }, pool_of_three());
+    let set = stage.engine.set_pool(pool, seen, "ada".into()).await;
+    let archive = Retention::Archive { before: stage.clock_now() };
+    let how = Retaining::Done(Asked { who: "ada".into(), why: Some("old".into()) });
+    let retained = stage.engine.with_store(move |store| store.retain(archive, how)).await.unwrap();
+    let forgotten = stage.engine.executions().forget(Some(stage.clock_now()), Asked::by("ada")).await;
+    let said = Saying { flow, message: Some("enough".into()), by: "ada".into() };
+    let asked = stage.engine.ask_flow(said, FlowWish::Cancel).await;
+    vec![set.is_ok(), retained.is_ok(), forgotten.is_ok(), asked.is_ok()]
+}
+
+fn pool_of_three() -> Pool {
+    Pool { concurrency: Some(3), ..Pool::new("mail") }
+}
+
+fn line(entry: &AuditEntry) -> String {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let AuditEntry { who, verb, target, why, before, after } = entry;
+    let target = target.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
+    format!("{who} {verb} {target} ({}): {} -> {}", text(why), text(before), text(after))
+}
+
+/// A change and its row are one commit: where the row cannot be written, nothing is changed.
+#[tokio::test]
+async fn what_cannot_be_told_is_not_done() {
+    let stage = told().await;
+    let step = stage.create(json!([{"action": "ghost"}])).await[0];
+    stage.operate(step, Some(Verb::Cancel)).await.unwrap();
+    let Begin::Run(begun) = stage.engine.executions().begin(&Ask::new("pay", "7")).await.unwrap() else {
+        panic!("nobody has begun it")
+    };
+    stage.engine.executions().complete(&begun.held, "1".into()).await.unwrap();
+    let [kind, key, entity_type, entity_id] = ["pay", "7", "", ""].map(String::from);
+    let name = FlowName { kind, key, entity_type, entity_id };
+    let start = StartFlow { open: true, ..StartFlow::new(name, "shop") };
+    let flow = stage.engine.flows().start(start).await.unwrap().flow.id;
+    stage.advance(Duration::from_secs(60)).await;
+    let rows = stage.browse().audit(20).unwrap().len();
+    sql(&stage, "create table kept_head as select * from audit_head; delete from audit_head").await;
+    assert_eq!(change_each(&stage, flow).await, [false; 4]);
+    let browse = stage.browse();
+    assert_eq!(browse.pools().unwrap()[0].pool, pool_of_three());
+    assert_eq!(stage.step(step).step.id, step, "it is not archived");
+    assert!(browse.execution(&begun.held.name).unwrap().is_some());
+    assert_ne!(browse.flow(flow).unwrap().unwrap().flow.state, FlowState::Cancelled);
+    sql(&stage, "insert into audit_head select * from kept_head").await;
+    assert_eq!(change_each(&stage, flow).await, [true; 4]);
+    let told: Vec<String> = stage.browse().audit(4).unwrap().iter().rev().map(|(_, e)| line(e)).collect();
+    assert_eq!(
+        told,
+        [
+            "ada set pool pool mail (): 3 at once -> 9 at once".to_string(),
+            "ada archive 1 trees with 1 (old): live -> archived".into(),
+            "ada forget executions 1 executions begun long (): on record -> gone".into(),
+            format!("ada cancel flow {flow} (enough): pending -> cancelled"),
+        ]
+    );
+    assert_eq!(stage.browse().audit(20).unwrap().len(), rows + 4);
+    // Nobody is told of what was there already.
+    assert_eq!(stage.engine.executions().forget(None, Asked::by("ada")).await.unwrap().executions, 0);
+    assert_eq!(stage.browse().audit(20).unwrap().len(), rows + 4);
+    stage.check();
 }

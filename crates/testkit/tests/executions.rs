@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use stepfast_testkit::Stage;
+use store::Asked;
 use store::executions::{Beginning, ExecutionFilter, Order, Told};
 use tokio::sync::Notify;
 
@@ -274,9 +275,9 @@ async fn forgetting_goes_by_pages_and_leaves_what_is_held() {
     let before = Some(stage.clock_now());
     let count = executions.count_forgotten(before).await.expect("a count");
     assert_eq!(count.executions, n as u64);
-    let first = executions.forget(before).await.expect("a page");
+    let first = executions.forget(before, Asked::by("anna")).await.expect("a page");
     assert_eq!((first.executions, first.more), (limits::EXECUTIONS_FORGOTTEN_PAGE as u64, true));
-    let second = executions.forget(before).await.expect("a page");
+    let second = executions.forget(before, Asked::by("anna")).await.expect("a page");
     assert_eq!((second.executions, second.more), (7, false));
     executions.complete(&held.held, "null".into()).await.expect("it was not forgotten");
 }

@@ -7,7 +7,7 @@ use rules::settle::Mode;
 use serde_json::json;
 use std::time::Duration;
 use stepfast_testkit::Stage;
-use store::AlertFilter;
+use store::{AlertFilter, Asked, Retaining};
 
 #[tokio::test]
 async fn an_unknown_queue_falls_back_with_a_warning_on_the_step() {
@@ -298,7 +298,12 @@ async fn a_report_on_a_step_that_was_purged_is_only_late() {
     stage.advance(Duration::from_secs(60)).await;
     let before = store::Clock::now(&stage.clock);
     let purge = store::Retention::Purge { before, only_archive: false, ticks: false };
-    let gone = stage.engine.with_store(move |store| store.retain(purge, false)).await.unwrap().unwrap();
+    let gone = stage
+        .engine
+        .with_store(move |store| store.retain(purge, Retaining::Done(Asked::by("anna"))))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(gone.steps, 1);
     assert_eq!(stage.report(stage.session.id, id, 1, done()).await, engine::ReportAnswer::Late);
 }

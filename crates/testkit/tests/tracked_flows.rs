@@ -4,8 +4,8 @@ use engine::{Engine, FlowError, FlowNow, FlowRefusal, FlowWish, Saying, StartFlo
 use model::{FlowAction, FlowAgain, FlowId, FlowName, FlowState, FlowStepState, NewFlowStep, State, limits};
 use std::time::Duration;
 use stepfast_testkit::Stage;
-use store::Retention;
 use store::flows::FlowFilter;
+use store::{Asked, Retaining, Retention};
 
 fn payment(id: &str, steps: &[&str]) -> StartFlow {
     let name = FlowName {
@@ -313,9 +313,14 @@ async fn a_long_history_is_cut_and_old_flows_are_forgotten_unless_they_are_not_o
     flows.fail(of(failed), "a").await.expect("it failed");
     stage.advance(Duration::from_secs(10)).await;
     let purge = Retention::Purge { before: stage.clock_now(), only_archive: false, ticks: false };
-    let would = stage.engine.with_store(move |store| store.retain(purge, true)).await.expect("a store");
+    let would =
+        stage.engine.with_store(move |store| store.retain(purge, Retaining::Tried)).await.expect("a store");
     assert_eq!(would.expect("a count").flows, 1);
-    let gone = stage.engine.with_store(move |store| store.retain(purge, false)).await.expect("a store");
+    let gone = stage
+        .engine
+        .with_store(move |store| store.retain(purge, Retaining::Done(Asked::by("anna"))))
+        .await
+        .expect("a store");
     assert_eq!(gone.expect("a page").flows, 1);
     let (left, _) = stage.browse().flows(&FlowFilter { limit: 10, ..FlowFilter::default() }).expect("a read");
     assert_eq!(left.iter().map(|flow| flow.id).collect::<Vec<_>>(), [failed, long]);

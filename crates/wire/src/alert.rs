@@ -13,9 +13,11 @@ pub struct AlertView {
     pub entity_id: String,
     pub reason: String,
     /// `low`, `medium`, `high` or `critical`.
+    #[schemars(extend("enum" = ["low", "medium", "high", "critical"]))]
     pub severity: String,
     pub message: String,
     /// `open` or `closed`.
+    #[schemars(extend("enum" = ["open", "closed"]))]
     pub state: String,
     /// It waits for a person.
     pub in_review: bool,

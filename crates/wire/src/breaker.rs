@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct BreakerBody {
     /// `false` dispatches again.
     pub off: bool,
+    /// Needed to switch it off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// With a key it is the key that acts, whatever stands here; else `loopback` when left out.

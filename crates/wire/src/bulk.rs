@@ -10,10 +10,15 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields, default)]
 pub struct BulkBody {
     /// `steps` or `workflows`.
+    #[schemars(extend("enum" = ["steps", "workflows"]))]
     pub what: String,
     pub filter: BulkFilter,
     /// What is done to each: a verb of `/v1/steps/{id}/{verb}` or of `/v1/workflows/{id}/{verb}`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = [
+        "complete", "fail", "stop", "skip", "cancel", "retry", "pause", "resume", "compensate",
+        "retry_compensation", "skip_compensation", "mark_resolved", null
+    ]))]
     pub verb: Option<String>,
     /// What is decided about each, in place of a verb: for workflows alone, as for `/v1/workflows/{id}/resolve`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +33,7 @@ pub struct BulkBody {
     pub confirm: Option<u64>,
     /// So many in a second at most; without it a quarter of the time is taken.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.01, max = 10000.0))]
+    #[schemars(range(min = 1.0 / 60.0, max = 10000.0))]
     pub per_second: Option<f64>,
     /// Who asks, where the caller has no key.
     #[serde(skip_serializing_if = "Option::is_none")]

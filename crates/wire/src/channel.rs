@@ -11,15 +11,18 @@ use std::fmt;
 pub struct ChannelBody {
     pub name: String,
     /// `webhook` (Standard Webhooks, signed) or `chat` (Slack-compatible).
+    #[schemars(extend("enum" = ["webhook", "chat"]))]
     pub kind: String,
     /// Where it goes; left out, a channel that exists keeps its own.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub url: String,
     /// `admin` or `user`; `admin` when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["admin", "user", null]))]
     pub audience: Option<String>,
     /// `low`, `medium`, `high` or `critical`; `low` when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["low", "medium", "high", "critical", null]))]
     pub min_severity: Option<String>,
     /// `step.failed`, all that begin with `workflow.*`; none is all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -54,10 +57,13 @@ impl fmt::Debug for ChannelBody {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelView {
     pub name: String,
+    #[schemars(extend("enum" = ["webhook", "chat"]))]
     pub kind: String,
     /// The address of a chat is a secret, and not shown.
     pub url: String,
+    #[schemars(extend("enum" = ["admin", "user"]))]
     pub audience: String,
+    #[schemars(extend("enum" = ["low", "medium", "high", "critical"]))]
     pub min_severity: String,
     pub kinds: Vec<String>,
     pub labels: BTreeMap<String, String>,
@@ -106,6 +112,7 @@ pub struct ChannelPage {
 pub struct ChannelTestBody {
     /// How grave the test is; as grave as the channel asks for when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["low", "medium", "high", "critical", null]))]
     pub severity: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -116,6 +123,7 @@ pub struct ChannelTestBody {
 pub struct TellingView {
     pub channel: String,
     /// `sent`, `delayed`, `gathered`, `quiet` or `refused`.
+    #[schemars(extend("enum" = ["sent", "delayed", "gathered", "quiet", "refused"]))]
     pub became: String,
     /// The step that delivers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

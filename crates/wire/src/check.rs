@@ -13,6 +13,16 @@ pub struct FindingView {
     pub problem: String,
 }
 
+/// One thing that must hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InvariantView {
+    pub invariant: String,
+    pub title: String,
+    /// How far it was looked at, when not wholly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
 /// What was looked at, and what was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckView {
@@ -20,4 +30,6 @@ pub struct CheckView {
     /// How many invariants were looked at.
     pub invariants: usize,
     pub findings: Vec<FindingView>,
+    #[serde(default)]
+    pub looked_at: Vec<InvariantView>,
 }

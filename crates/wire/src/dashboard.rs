@@ -115,6 +115,9 @@ pub struct DashboardView {
 #[serde(deny_unknown_fields)]
 pub struct ToggleBody {
     pub enabled: bool,
+    /// For the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

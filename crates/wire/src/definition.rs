@@ -11,6 +11,7 @@ pub struct DefinitionApplied {
     pub version: String,
     pub hash: String,
     /// `created`, or `unchanged` when this version is on record and says the same.
+    #[schemars(extend("enum" = ["created", "unchanged"]))]
     pub outcome: String,
     /// What it says differently from the newest version before it.
     pub changes: Vec<String>,
@@ -71,6 +72,7 @@ pub struct DefinitionShow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DefinitionChange {
     /// `added`, `removed`, `moved` or `option`.
+    #[schemars(extend("enum" = ["added", "removed", "moved", "option"]))]
     pub change: String,
     /// The step that it is about; left out for an option of the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,6 +33,7 @@ pub struct BeginBody {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BegunView {
     /// `begun`: do it, then complete or fail it as this owner. `replay`: it is done, and this was its answer.
+    #[schemars(extend("enum" = ["begun", "replay"]))]
     pub verdict: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
@@ -88,6 +89,11 @@ pub struct RenewedView {
 pub struct ForgetBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than_days: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Who asks, where the caller has no key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// What was forgotten; the same request goes on while there is `more`.
@@ -102,6 +108,7 @@ pub struct ExecutionView {
     pub namespace: String,
     pub key: String,
     /// `in_progress`, `done` or `failed`.
+    #[schemars(extend("enum" = ["in_progress", "done", "failed"]))]
     pub state: String,
     pub attempt: u32,
     pub failed_attempts: u32,
@@ -140,6 +147,7 @@ pub struct MomentView {
     pub at: String,
     pub attempt: u32,
     /// `begun`, `taken_over`, `done` or `failed`.
+    #[schemars(extend("enum" = ["begun", "taken_over", "done", "failed"]))]
     pub event: String,
     /// Who; the last characters alone, for the whole of it is the right to end it.
     pub owner: String,

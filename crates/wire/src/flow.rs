@@ -81,6 +81,7 @@ pub struct FlowSayBody {
 #[serde(deny_unknown_fields, default)]
 pub struct FlowStateBody {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["pending", "running", "completed", "failed", "cancelled", null]))]
     pub state: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -103,6 +104,7 @@ pub struct FlowView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// `pending`, `running`, `failed`, `completed`, `cancelled` or `superseded`.
+    #[schemars(extend("enum" = ["pending", "running", "failed", "completed", "cancelled", "superseded"]))]
     pub state: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_state: Option<String>,

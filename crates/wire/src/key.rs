@@ -11,6 +11,7 @@ pub struct KeyBody {
     /// Whose key it is.
     pub name: String,
     /// `viewer`, `operator`, `worker` or `admin`.
+    #[schemars(extend("enum" = ["viewer", "operator", "worker", "admin"]))]
     pub role: String,
     /// The queues it may create into and claim from; none is all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -28,9 +29,11 @@ pub struct KeyBody {
 pub struct KeyView {
     pub id: String,
     pub name: String,
+    #[schemars(extend("enum" = ["viewer", "operator", "worker", "admin"]))]
     pub role: String,
     pub scope: Vec<String>,
     /// `live`, `expired` or `revoked`.
+    #[schemars(extend("enum" = ["live", "expired", "revoked"]))]
     pub state: String,
     pub created_at: String,
     pub created_by: String,

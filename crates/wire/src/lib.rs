@@ -51,7 +51,7 @@ pub use channel::{
     ChannelBody, ChannelMadeView, ChannelPage, ChannelTestBody, ChannelView, NoticePage, NoticeView,
     TellingView,
 };
-pub use check::{CheckView, FindingView};
+pub use check::{CheckView, FindingView, InvariantView};
 pub use dashboard::{
     ActionFigures, DashboardView, DashboardWords, Figures, GroupFigures, HostFigures, ToggleBody, ToggledView,
 };

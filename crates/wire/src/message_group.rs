@@ -10,6 +10,7 @@ pub struct MessageGroupView {
     pub message_group: String,
     pub dispatch_group: String,
     /// `running`, `waiting`, `paused` or `blocked`.
+    #[schemars(extend("enum" = ["running", "waiting", "paused", "blocked"]))]
     pub state: String,
     /// Steps that stand in line; at most 1,000 are counted.
     pub waiting: usize,

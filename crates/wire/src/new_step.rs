@@ -18,6 +18,7 @@ pub struct NewStepBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["high", "normal", null]))]
     pub priority: Option<String>,
     /// The pool whose limits it shares with others.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,11 +31,13 @@ pub struct NewStepBody {
     pub sequence: Option<i32>,
     /// `immediate`, `next_on_error` or `block_on_error`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["immediate", "next_on_error", "block_on_error", null]))]
     pub mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatch_group: Option<String>,
     /// `default` or `resolve-exception`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["default", "resolve-exception", null]))]
     pub kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relatable_type: Option<String>,

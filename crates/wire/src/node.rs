@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One engine, live or gone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +18,15 @@ pub struct NodeView {
     pub ended_at: Option<String>,
     /// The dispatch groups it decides for.
     pub dispatch_groups: Vec<String>,
+    /// Since when, for each of them.
+    #[serde(default)]
+    pub owned_since: BTreeMap<String, Option<String>>,
+    /// It decides for the first of all dispatch groups that anybody decides for.
+    #[serde(default)]
+    pub leader: bool,
+    /// It decides for none while another node does.
+    #[serde(default)]
+    pub standby: bool,
     pub sessions: Vec<SessionView>,
 }
 

@@ -17,10 +17,12 @@ pub struct PauseView {
     pub step: String,
     pub run: u32,
     /// `trigger` or `scheduled`.
+    #[schemars(extend("enum" = ["trigger", "scheduled"]))]
     pub kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<String>,
     /// `waiting`, `resumed`, `timed_out` or `cancelled`.
+    #[schemars(extend("enum" = ["waiting", "resumed", "timed_out", "cancelled"]))]
     pub state: String,
     pub registered_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +51,7 @@ pub struct TriggeredView {
     pub workflow_id: String,
     pub trigger: String,
     /// `accepted`, `early`, `rejected`, `late` or `duplicate`.
+    #[schemars(extend("enum" = ["accepted", "early", "rejected", "late", "duplicate"]))]
     pub verdict: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

@@ -51,6 +51,7 @@ pub struct PollView {
     pub attempt: u32,
     pub at: String,
     /// `complete`, `continue` or `abort`.
+    #[schemars(extend("enum" = ["complete", "continue", "abort"]))]
     pub verdict: String,
     /// The wait that it chose itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]

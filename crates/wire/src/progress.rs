@@ -33,6 +33,7 @@ pub struct PartItems {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressShow {
     /// `workflow`, `step` or `flow`.
+    #[schemars(extend("enum" = ["workflow", "step", "flow"]))]
     pub kind: String,
     pub id: String,
     /// The definition, the action, or the type of flow.
@@ -43,6 +44,7 @@ pub struct ProgressShow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// `pending`, `running`, `failed`, `completed` or `cancelled`.
+    #[schemars(extend("enum" = ["pending", "running", "failed", "completed", "cancelled"]))]
     pub state: String,
     /// From 0 to 100.
     pub percent: f64,

@@ -16,10 +16,16 @@ pub struct StepView {
     pub action: String,
     pub queue: String,
     /// `high` or `normal`.
+    #[schemars(extend("enum" = ["high", "normal"]))]
     pub priority: String,
     /// `default` or `resolve-exception`.
+    #[schemars(extend("enum" = ["default", "resolve-exception"]))]
     pub kind: String,
     pub dispatch_group: String,
+    #[schemars(extend("enum" = [
+        "not_runnable", "pending", "dispatched", "running", "polling", "completed", "skipped", "cancelled",
+        "failed", "stopped", "timed_out", "superseded"
+    ]))]
     pub state: String,
     /// Why it is where it is, on every step that did not simply complete.
     pub reason: Option<String>,
@@ -51,6 +57,7 @@ pub struct StepView {
     /// Lower goes first in its message group.
     pub sequence: Option<i32>,
     /// `immediate`, `next_on_error` or `block_on_error`.
+    #[schemars(extend("enum" = ["immediate", "next_on_error", "block_on_error"]))]
     pub mode: String,
     pub expires_at: Option<String>,
     /// Since when its failure holds nobody back any more, by whom and why.
@@ -58,6 +65,9 @@ pub struct StepView {
     pub block_cleared_by: Option<String>,
     pub block_cleared_why: Option<String>,
     /// The state in the words of a dispatch job: PENDING, QUEUED, PROCESSING, COMPLETED, ERROR, CANCELLED or EXPIRED.
+    #[schemars(extend("enum" = [
+        "PENDING", "QUEUED", "PROCESSING", "COMPLETED", "ERROR", "CANCELLED", "EXPIRED"
+    ]))]
     pub status: String,
     pub host: Option<String>,
     pub session: Option<String>,
@@ -127,9 +137,11 @@ pub struct AttemptView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryView {
     /// `SUCCESS`, `FAILURE` or `DEFERRED`.
+    #[schemars(extend("enum" = ["SUCCESS", "FAILURE", "DEFERRED"]))]
     pub status: String,
     pub http_code: Option<u16>,
     /// `CONNECTION`, `TIMEOUT`, `HTTP_ERROR`, `VALIDATION` or `UNKNOWN`.
+    #[schemars(extend("enum" = ["CONNECTION", "TIMEOUT", "HTTP_ERROR", "VALIDATION", "UNKNOWN", null]))]
     pub error_type: Option<String>,
     /// How the answer begins: 1,000 characters with the step, 64 KiB in the list of its attempts.
     pub response_body: Option<String>,

@@ -47,11 +47,14 @@ pub struct StuckRuleBody {
     pub older_than: Option<String>,
     /// `created`, `state` or `progress`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["created", "state", "progress", null]))]
     pub clock: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["low", "medium", "high", "critical", null]))]
     pub severity: Option<String>,
     /// `retry`, `cancel`, `escalate` or `notify`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["retry", "cancel", "escalate", "notify", null]))]
     pub remedy: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<bool>,
@@ -78,6 +81,7 @@ pub struct StuckRuleView {
     #[serde(flatten)]
     pub rule: StuckRuleBody,
     /// `default`, `configuration` or `api`.
+    #[schemars(extend("enum" = ["default", "configuration", "api"]))]
     pub source: String,
     pub changed_at: Option<String>,
     pub changed_by: Option<String>,
@@ -112,6 +116,9 @@ pub struct DetectBody {
     pub auto_resolve: bool,
     /// Only tell what would be done; nothing at all is written.
     pub dry_run: bool,
+    /// Who asks, where the caller has no key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// A thing that is stuck, and what was done about it.

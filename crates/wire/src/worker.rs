@@ -152,6 +152,10 @@ pub struct ReportItem {
     pub attempt: u32,
     /// `complete`, `retry`, `throttle`, `skip`, `stop`, `end`, `fail`, `resolved` or `look_again`; of a poll also `continue` or
     /// `abort`.
+    #[schemars(extend("enum" = [
+        "complete", "retry", "throttle", "skip", "stop", "end", "fail", "resolved", "look_again",
+        "continue", "abort"
+    ]))]
     pub outcome: String,
     /// With `continue`: what the next poll is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,11 +196,13 @@ pub struct ReportItem {
 #[serde(deny_unknown_fields)]
 pub struct DeliveryItem {
     /// `SUCCESS`, `FAILURE` or `DEFERRED`.
+    #[schemars(extend("enum" = ["SUCCESS", "FAILURE", "DEFERRED"]))]
     pub status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_code: Option<u16>,
     /// `CONNECTION`, `TIMEOUT`, `HTTP_ERROR`, `VALIDATION` or `UNKNOWN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["CONNECTION", "TIMEOUT", "HTTP_ERROR", "VALIDATION", "UNKNOWN", null]))]
     pub error_type: Option<String>,
     /// How the answer begins; 64 KiB are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,9 +45,14 @@ pub struct WorkflowView {
     pub workflow: String,
     pub version: String,
     /// `pending`, `running`, `paused`, `succeeded`, `failed`, `cancelled`, `compensating`, `compensated` or `compensation_failed`.
+    #[schemars(extend("enum" = [
+        "pending", "running", "paused", "succeeded", "failed", "cancelled", "compensating", "compensated",
+        "compensation_failed"
+    ]))]
     pub state: String,
     /// Why it is paused: `person`, `failure` or `trigger`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["person", "failure", "trigger", null]))]
     pub paused_by: Option<String>,
     /// Why it is where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,6 +123,7 @@ pub struct WorkflowShow {
 pub struct WorkflowStepView {
     pub key: String,
     /// `action`, `fan_out`, `poll`, `wait`, `branch` or `workflow`.
+    #[schemars(extend("enum" = ["action", "fan_out", "poll", "wait", "branch", "workflow"]))]
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
@@ -209,6 +215,7 @@ pub struct WorkflowEventPage {
 pub struct DecisionView {
     pub step_key: String,
     /// `when`, `branch` or `terminate_when`.
+    #[schemars(extend("enum" = ["when", "branch", "terminate_when"]))]
     pub kind: String,
     pub expression: String,
     /// Branches that were chosen, or whether it holds.
@@ -265,12 +272,17 @@ pub struct WorkflowOperateBody {
 #[serde(deny_unknown_fields, default)]
 pub struct ResolveBody {
     /// `retry`, `retry_from_step`, `compensate`, `cancel`, `mark_resolved`, `retry_compensation` or `skip_compensation`.
+    #[schemars(extend("enum" = [
+        "retry", "retry_from_step", "compensate", "cancel", "mark_resolved", "retry_compensation",
+        "skip_compensation"
+    ]))]
     pub decision: String,
     /// The step to retry from, or from which on is undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     /// Of `retry_from_step`: `retry_only` (when left out) or `compensate_then_retry`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["retry_only", "compensate_then_retry", null]))]
     pub mode: Option<String>,
     /// With `compensate_then_retry`, the step itself is undone too.
     pub include_step: bool,
@@ -278,12 +290,14 @@ pub struct ResolveBody {
     pub force: bool,
     /// Of `retry` and `retry_from_step`: which items of a fan-out are done again, `failed` or `all`, against what its `retry.scope` says.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["failed", "all", null]))]
     pub items: Option<String>,
     /// Of `compensate`: only these steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
     /// Of `cancel`: `compensate` or `no_compensate`, against what the definition says.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["compensate", "no_compensate", null]))]
     pub on_cancel: Option<String>,
     /// Of `skip_compensation`: all that is not undone yet.
     pub all: bool,
@@ -316,6 +330,7 @@ pub struct CompensationView {
     pub step_key: String,
     pub action: String,
     /// `pending`, `running`, `succeeded`, `failed` or `skipped`.
+    #[schemars(extend("enum" = ["pending", "running", "succeeded", "failed", "skipped"]))]
     pub state: String,
     /// The step that is undone, and the one that undoes it.
     pub undoes: String,

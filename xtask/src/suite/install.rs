@@ -100,7 +100,7 @@ fn ministack() -> Result<()> {
 }
 
 /// The API is asked for whatever its document allows.
-fn schemathesis() -> Result<()> {
+pub fn schemathesis() -> Result<()> {
     python("schemathesis", SCHEMATHESIS)
 }
 

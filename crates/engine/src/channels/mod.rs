@@ -48,7 +48,8 @@ impl Engine {
 
     /// What was to be sent already still is; whether there was such a channel.
     pub async fn remove_channel(&self, name: String, by: String) -> Result<bool> {
-        self.with_store(move |store| remove(store, &name, &by)).await?
+        let keys = self.keys().clone();
+        self.with_store(move |store| remove(store, &name, &by, &keys)).await?
     }
 
     /// Tell one channel something, once for each key; whoever decides for it says what became of it.
@@ -63,6 +64,8 @@ impl Engine {
         let found =
             self.with_store(move |store| (record::find(store.reader(), &wanted), store.now())).await?;
         let (Some(stored), at) = (found.0?, found.1) else { return Err(EngineError::NoChannel(name.into())) };
+        let after = Some(format!("to be told of something {severity}"));
+        self.put_on_record(AuditEntry { after, ..entry("test channel", name, by) }).await?;
         let id = Uuid::from_bytes(crate::Ids::default().row(at));
         self.tell_channel(name, test(&stored.channel, severity, (by, id), at)).await
     }
@@ -235,9 +238,11 @@ fn write(
         created_by: before.as_ref().map_or(by, |before| &before.created_by).into(),
         revision: before.as_ref().map_or(0, |before| before.revision),
     };
+    let news = before.as_ref().and_then(|before| open(before, keys).ok());
+    let news = news.map(|known| unseen(&known, channel, signs)).unwrap_or_default();
     let entry = AuditEntry {
-        before: before.as_ref().map(|before| told(&before.channel)),
-        after: Some(told(channel)),
+        before: before.as_ref().map(|before| told_of(before, keys)),
+        after: Some(told(channel, signs.len()) + news),
         ..entry("set channel", &channel.name, by)
     };
     let change = if before.is_some() { Change::ChangeChannel(new) } else { Change::AddChannel(new) };
@@ -248,9 +253,11 @@ fn write(
     Ok(())
 }
 
-fn remove(store: &mut dyn Store, name: &str, by: &str) -> Result<bool> {
+fn remove(store: &mut dyn Store, name: &str, by: &str, keys: &Keyring) -> Result<bool> {
+    let Some(before) = record::find(store.reader(), name)? else { return Ok(false) };
     let at = store.now();
-    let entry = entry("remove channel", name, by);
+    let before = Some(told_of(&before, keys));
+    let entry = AuditEntry { before, ..entry("remove channel", name, by) };
     let removed = Change::RemoveChannel { name: name.into() };
     let found = store.change(vec![removed, Change::Audit { at, entry }])?;
     Ok(!found.starts_with(&[0]))
@@ -261,14 +268,33 @@ fn entry(verb: &str, name: &str, by: &str) -> AuditEntry {
     AuditEntry { who: by.into(), verb: verb.into(), target, why: None, before: None, after: None }
 }
 
-/// What it takes and where to, for the audit.
-fn told(channel: &Channel) -> String {
-    let Channel { kind, audience, min_severity, kinds, labels, per_minute, active, .. } = channel;
+/// A channel on record, for the audit.
+fn told_of(stored: &Stored, keys: &Keyring) -> String {
+    let opened = open(stored, keys).map(|(channel, _)| channel);
+    told(&opened.unwrap_or_else(|_| stored.channel.clone()), stored.secrets.len())
+}
+
+/// What is new about it and must not be shown.
+fn unseen((was, had): &(Channel, Vec<String>), channel: &Channel, signs: &[String]) -> &'static str {
+    if signs.iter().any(|secret| !had.contains(secret)) {
+        ", with a new one"
+    } else if was.url != channel.url && was.shown_url() == channel.shown_url() {
+        ", at another address"
+    } else {
+        ""
+    }
+}
+
+/// What it takes, where to, and with how many secrets, for the audit. A secret itself is nobody's to read.
+fn told(channel: &Channel, secrets: usize) -> String {
+    let Channel { kind, audience, min_severity, kinds, labels, per_minute, quiet, active, .. } = channel;
     let kinds = if kinds.is_empty() { "everything".into() } else { kinds.join(" ") };
     let labels: String = labels.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let to = channel.shown_url();
     let state = if *active { "" } else { ", not active" };
+    let quiet = quiet.as_secs();
     format!(
-        "{kind} for {audience}: {kinds} from {min_severity}{labels} to {to}, {per_minute} a minute{state}"
+        "{kind} for {audience}: {kinds} from {min_severity}{labels} to {to}, {per_minute} a minute, \
+         quiet for {quiet} s{state}, {secrets} secret(s)"
     )
 }

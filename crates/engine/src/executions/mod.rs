@@ -18,7 +18,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::executions::{Beginning, ExecutionFilter, ExecutionLine, ExecutionShown, Order, Told};
-use store::{Ledger, StoreError};
+use store::{Asked, Ledger, StoreError};
 use tokio::sync::{Notify, oneshot};
 
 /// Those who wait for a key listen to the bell it falls on; a bell that rings for another key costs them one more look.
@@ -169,9 +169,9 @@ impl Executions {
         }
     }
 
-    /// Forget one page: what has been kept as long as it was to be, or what was made before an instant.
-    pub async fn forget(&self, made_before: Option<Timestamp>) -> Result<Forgotten> {
-        forgotten(self.order(Order::Forget { made_before }).await?)
+    /// Forget one page: what has been kept as long as it was to be, or what was made before an instant. Who asked is put on record.
+    pub async fn forget(&self, made_before: Option<Timestamp>, asked: Asked) -> Result<Forgotten> {
+        forgotten(self.order(Order::Forget { made_before, asked: Some(asked) }).await?)
     }
 
     /// How many would be forgotten, all pages together.
@@ -235,5 +235,5 @@ pub(crate) fn forget_pages(ledger: Arc<dyn Ledger>) {
         Ok(_) => {}
         Err(problem) => tracing::warn!(%problem, "old executions were not forgotten: {problem}"),
     };
-    ledger.order(Order::Forget { made_before: None }, Box::new(go_on));
+    ledger.order(Order::Forget { made_before: None, asked: None }, Box::new(go_on));
 }

@@ -14,7 +14,7 @@ use model::{Severity, StuckPolicy, StuckRule, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use store::stuck::Rounds;
-use store::{Browse, StoreError};
+use store::{AuditEntry, Browse, StoreError};
 
 /// What the configuration says.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +111,24 @@ impl Detection {
 const TRIES: usize = 3;
 
 impl Engine {
+    /// The same for somebody, on record before it begins: who asked is known whatever becomes of it.
+    pub async fn detect_for(&self, order: DetectOrder, by: String) -> Result<Detection, EngineError> {
+        let after = match order.remedies {
+            Remedies::Apply => "looked for; remedies are applied",
+            Remedies::Leave => "looked for; remedies are left to people",
+        };
+        self.put_on_record(AuditEntry {
+            who: by,
+            verb: "look".into(),
+            target: "what is stuck".into(),
+            why: None,
+            before: None,
+            after: Some(after.into()),
+        })
+        .await?;
+        self.detect(order).await
+    }
+
     /// Look for what is stuck now, and do what follows from it.
     pub async fn detect(&self, order: DetectOrder) -> Result<Detection, EngineError> {
         for _ in 1..TRIES {

@@ -124,8 +124,8 @@ fn add(
     let sealed = keys.seal(id.0, secret.reveal().as_bytes()).map_err(unsealed)?;
     let subscription = Subscription { id, asked, created_at: at, created_by: by.clone(), revision: 0 };
     let entry = record_of("add subscription", &subscription, &by);
-    let entry = AuditEntry { after: Some(told(&subscription)), ..entry };
     let added = Stored { subscription: subscription.clone(), secrets: vec![sealed] };
+    let entry = AuditEntry { after: Some(told(&added)), ..entry };
     store.change(vec![Change::AddSubscription(added), Change::Audit { at, entry }])?;
     Ok((subscription, secret))
 }
@@ -146,23 +146,23 @@ fn changed(
         after.subscription.asked = NewSubscription { types: plain_types(asked.types), ..asked };
         sound(&after.subscription.asked)?;
     }
-    let secret = match change.secret {
-        SecretChange::Keep => None,
+    let (secret, became) = match change.secret {
+        SecretChange::Keep => (None, ""),
         SecretChange::DropOld => {
             after.secrets.truncate(1);
-            None
+            (None, ", the old one dropped")
         }
         SecretChange::Renew => {
             let secret = SigningSecret::fresh()?;
             after.secrets.insert(0, keys.seal(id.0, secret.reveal().as_bytes()).map_err(unsealed)?);
             after.secrets.truncate(SECRETS_MAX);
-            Some(secret)
+            (Some(secret), ", with a new one")
         }
     };
     let at = store.now();
     let entry = AuditEntry {
-        before: Some(told(&before.subscription)),
-        after: Some(told(&after.subscription)),
+        before: Some(told(&before)),
+        after: Some(told(&after) + became),
         ..record_of("change subscription", &after.subscription, &by)
     };
     let found = store.change(vec![Change::ChangeSubscription(after), Change::Audit { at, entry }])?;
@@ -176,7 +176,7 @@ fn remove(store: &mut dyn Store, id: SubscriptionId, by: String) -> Result<bool>
     let Some(before) = record::find(store.reader(), id)? else { return Ok(false) };
     let at = store.now();
     let entry = record_of("remove subscription", &before.subscription, &by);
-    let entry = AuditEntry { before: Some(told(&before.subscription)), ..entry };
+    let entry = AuditEntry { before: Some(told(&before)), ..entry };
     let removed = store.change(vec![Change::RemoveSubscription { id }, Change::Audit { at, entry }])?;
     Ok(!removed.starts_with(&[0]))
 }
@@ -186,11 +186,14 @@ fn record_of(verb: &str, subscription: &Subscription, by: &str) -> AuditEntry {
     AuditEntry { who: by.into(), verb: verb.into(), target, why: None, before: None, after: None }
 }
 
-/// What it asks for, for the audit.
-fn told(subscription: &Subscription) -> String {
-    let NewSubscription { url, types, workflow, labels, active, .. } = &subscription.asked;
+/// What it asks for and how many secrets sign it, for the audit. A secret itself is nobody's to read.
+fn told(stored: &Stored) -> String {
+    let NewSubscription { name, url, types, workflow, labels, active, ordered } = &stored.subscription.asked;
     let of = workflow.as_ref().map(|key| format!(" of {key}")).unwrap_or_default();
     let labels: Vec<String> = labels.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let state = if *active { "" } else { ", not active" };
-    format!("{}{of}{} to {url}{state}", types.join(" "), labels.concat())
+    let order = if *ordered { ", one after another" } else { "" };
+    let secrets = stored.secrets.len();
+    let types = types.join(" ");
+    format!("`{name}`: {types}{of}{} to {url}{order}{state}, {secrets} secret(s)", labels.concat())
 }

@@ -16,6 +16,9 @@ pub fn count(counted: &mut Counted, changes: &Changes, ready: &mut Readiness, no
             ready.given(step.id);
         }
         let Some(before) = before else { continue };
+        if before.is_held() && !(step.is_held() && step.attempt == before.attempt) {
+            counted.ran.extend(before.started_at.map(|since| now.since(since)));
+        }
         counted.failed += u64::from(step.failed_attempts.saturating_sub(before.failed_attempts));
         counted.lost += u64::from(step.lost_attempts.saturating_sub(before.lost_attempts));
         if step.state.is_terminal() && !before.state.is_terminal() {

@@ -5,6 +5,7 @@ use crate::EngineError;
 use crate::request::{GroupOperated, GroupOperation, Operation, Reply};
 use crate::signal::Signal;
 use model::{DispatchGroup, GroupHold, Name, State, Step, StepId, Timestamp, limits};
+use rules::board::Held;
 use rules::fifo::{self, GroupAct, GroupVerb};
 use rules::operator::Verb;
 use rules::outbox;
@@ -32,6 +33,7 @@ impl Node {
         };
         let more = live.len() > limits::GROUP_STEPS_PER_CALL;
         let live = &live[..live.len().min(limits::GROUP_STEPS_PER_CALL)];
+        let before = told(&held, live.len());
         let acts = match fifo::decide(operation.verb, &held, live) {
             Ok(acts) => acts,
             Err(refused) => {
@@ -45,14 +47,14 @@ impl Node {
             self.act_on_group(turn, &operation, act, &mut done, now)?;
         }
         if !operation.dry_run {
-            let told = serde_json::to_string(&done).expect("an answer is plain data");
+            let after = serde_json::to_string(&done).expect("an answer is plain data");
             turn.audit.push(AuditEntry {
                 who: operation.by,
                 verb: operation.verb.word().into(),
                 target: format!("message group {group}"),
                 why: Some(operation.why),
-                before: None,
-                after: Some(told),
+                before: Some(before),
+                after: Some(after),
             });
         }
         turn.acts.reply(reply, done);
@@ -194,4 +196,10 @@ impl Node {
         steps.truncate(limit);
         Ok(steps.into_iter().map(|step| step.id).collect())
     }
+}
+
+/// What held a group back, and how many of its steps were meant, for the audit.
+fn told(held: &Held, live: usize) -> String {
+    let paused = if held.paused { "paused" } else { "not paused" };
+    format!("{paused}, held back by {} failed step(s), {live} step(s) meant", held.blocked_by.len())
 }

@@ -19,6 +19,9 @@ use rules::worker::{self, Answer};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use store::{AuditEntry, GroupWrite, Result, SessionRow, StoreError, Wake};
 
+/// Of what steps do that were made together, so much is told.
+const ACTIONS_NAMED: usize = 5;
+
 /// One line for the whole call: the steps themselves are on record.
 fn creation(who: String, plan: &Plan) -> AuditEntry {
     let first = plan.roots.first().map(|id| format!("step {id}")).unwrap_or_default();
@@ -26,7 +29,14 @@ fn creation(who: String, plan: &Plan) -> AuditEntry {
         0 | 1 => first,
         n => format!("{n} steps from {first}"),
     };
-    AuditEntry { who, verb: "create".into(), target, why: None, before: None, after: None }
+    let mut actions: Vec<&str> = plan.steps.iter().map(|(step, _)| &*step.action).collect();
+    actions.sort_unstable();
+    actions.dedup();
+    let more = actions.len().saturating_sub(ACTIONS_NAMED);
+    actions.truncate(ACTIONS_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let after = Some(format!("made: {}{more}", actions.join(", ")));
+    AuditEntry { who, verb: "create".into(), target, why: None, before: None, after }
 }
 
 /// It may need a place in the round of groups.

@@ -42,3 +42,4 @@ mod workflows;
 
 pub use node::{How, Node};
 pub use signs::{CommitOutcome, Signs};
+pub use workflows::start_faults;

@@ -2,14 +2,18 @@
 
 mod caller;
 mod keyring;
+mod looking;
 mod pace;
+mod refusals;
 mod routes;
 mod scope;
 mod way;
 
 pub use caller::{Caller, Shown};
 pub use keyring::Keyring;
+pub use looking::{is_open, looking};
 pub use pace::Pace;
+pub use refusals::Refusals;
 pub use routes::{Routes, Table, delete, form, get, post, put, text};
 pub use scope::{Reported, Scope, Within};
 pub use way::{Cookies, Page, Way};

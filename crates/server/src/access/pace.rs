@@ -46,7 +46,7 @@ impl Pace {
 }
 
 /// Whoever has one address of version 6 has a whole network of them.
-fn network(ip: IpAddr) -> IpAddr {
+pub(super) fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) => IpAddr::V6((u128::from(ip) >> 64 << 64).into()),
         IpAddr::V4(ip) => IpAddr::V4(ip),

@@ -21,9 +21,11 @@ use store::{AlertFilter, Browse};
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     /// `open` (usual), `closed` or `all`.
+    #[schemars(extend("enum" = ["open", "closed", "all"]))]
     pub state: Option<String>,
     /// Only those that wait for a person.
     pub queue: bool,
+    #[schemars(extend("enum" = ["low", "medium", "high", "critical"]))]
     pub severity: Option<String>,
     /// A name; empty for those that are nobody's.
     pub assigned: Option<String>,

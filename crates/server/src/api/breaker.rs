@@ -1,6 +1,6 @@
 //! The circuit breaker: as it is, and the switch.
 
-use super::operate::explained;
+use super::operate::{Reason, explained};
 use crate::access::Caller;
 use crate::app::App;
 use crate::error::ApiError;
@@ -22,8 +22,11 @@ pub async fn switch(
     Posted(mut body): Posted<wire::BreakerBody>,
 ) -> Result<Json<wire::BreakerView>, ApiError> {
     let by = caller.signed(body.by.take())?;
-    body.why = explained(body.why.take())?;
     check_span(&body)?;
+    body.why = match body.off {
+        true => Some(Reason::Needed.said(body.why.take())?),
+        false => explained(body.why.take())?,
+    };
     let now = app.now();
     let scope = body.dispatch_group.as_deref().map(DispatchGroup::new);
     let wanted = convert::breaker(&body, &by, now);

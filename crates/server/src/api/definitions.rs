@@ -8,7 +8,7 @@ use crate::bulk;
 use crate::describe::{MadeOrThere, Tagged};
 use crate::drawing::{self, Picture};
 use crate::error::ApiError;
-use crate::extract::{Params, Path, PostedText, page_size};
+use crate::extract::{Params, Path, PostedDefinition, page_size};
 use axum::Json;
 use axum::extract::State;
 use definition::Change;
@@ -26,7 +26,7 @@ pub async fn apply(
     State(app): State<Arc<App>>,
     caller: Caller,
     Params(How { dry_run }): Params<How>,
-    PostedText(text): PostedText,
+    PostedDefinition(text): PostedDefinition,
 ) -> Result<MadeOrThere<wire::DefinitionApplied>, ApiError> {
     let by = caller.signed(None)?;
     let read = tokio::task::spawn_blocking(move || definition::read(&text, NAME).map(|read| read.definition));

@@ -1,5 +1,6 @@
 //! Executions for code that is not ours: begin, complete, fail, renew, list, show, forget.
 
+use super::operate::explained;
 use crate::access::Caller;
 use crate::app::App;
 use crate::convert::instant;
@@ -17,6 +18,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
+use store::Asked;
 use store::executions::ExecutionFilter;
 use wire::{BeginBody, BegunView, CompleteBody, FailBody, ForgetBody, ForgottenView, RenewBody, RenewedView};
 
@@ -125,13 +127,15 @@ pub struct How {
 
 pub async fn forget(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Params(How { dry_run }): Params<How>,
     Posted(body): Posted<ForgetBody>,
 ) -> Result<Json<ForgottenView>, ApiError> {
     let span = body.older_than_days.map(|days| span_of("older_than_days", days)).transpose()?;
     let before = span.map(|span| app.now() - span);
+    let asked = Asked { who: caller.signed(body.by)?, why: explained(body.why)? };
     let all = app.site.engine.executions();
-    let done = if dry_run { all.count_forgotten(before).await } else { all.forget(before).await }?;
+    let done = if dry_run { all.count_forgotten(before).await } else { all.forget(before, asked).await }?;
     Ok(Json(ForgottenView { executions: done.executions, more: done.more }))
 }
 
@@ -140,6 +144,7 @@ pub async fn forget(
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     namespace: Option<String>,
+    #[schemars(extend("enum" = ["in_progress", "done", "failed"]))]
     state: Option<String>,
     #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     limit: Option<usize>,

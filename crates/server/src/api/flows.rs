@@ -1,6 +1,6 @@
 //! Tracked flows, for code that runs elsewhere: start, say what was done, finish; look; have one retried or cancelled.
 
-use super::operate::{How, explained};
+use super::operate::{How, Reason, explained};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
@@ -50,6 +50,7 @@ pub struct Wanted {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub user: Option<String>,
+    #[schemars(extend("enum" = ["pending", "running", "failed", "completed", "cancelled", "superseded"]))]
     pub state: Option<String>,
     pub live: bool,
     #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
@@ -182,7 +183,12 @@ pub async fn ask(
         let now = shown.flow.version;
         return Err(ApiError::Changed(format!("flow {flow} has changed since; it is at revision {now} now")));
     }
-    let saying = Saying { flow, message: explained(body.why)?, by: caller.signed(body.by)? };
+    let message = match wish {
+        FlowWish::Retry => explained(body.why)?,
+        // What was begun is left, or undone.
+        FlowWish::Cancel => Some(Reason::Needed.unless(dry_run).said(body.why)?),
+    };
+    let saying = Saying { flow, message, by: caller.signed(body.by)? };
     if dry_run {
         let now = FlowNow { flow: shown.flow, steps: shown.steps, changed: false };
         return Ok(Json(convert::flow_now_view(&now, None)));

@@ -1,17 +1,19 @@
 //! Pools: list, set, remove.
 
+use super::operate::Reason;
 use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
 use crate::describe::Tagged;
 use crate::error::ApiError;
-use crate::extract::{Expected, Params, Path, Posted, Signed};
+use crate::extract::{Expected, Params, Path, Posted};
 use crate::pages::{Order, Wanted, part};
 use axum::Json;
 use axum::extract::State;
 use engine::Removal;
 use model::PoolUse;
 use std::sync::Arc;
+use store::Asked;
 
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -67,10 +69,10 @@ pub async fn remove(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(name): Path<String>,
-    Posted(Signed { by }): Posted<Signed>,
+    Posted(body): Posted<wire::OperateBody>,
 ) -> Result<Json<wire::RemovedView>, ApiError> {
-    let by = caller.signed(by)?;
-    match app.site.engine.remove_pool(name.as_str().into(), by).await? {
+    let (who, why) = (caller.signed(body.by)?, Some(Reason::Needed.said(body.why)?));
+    match app.site.engine.remove_pool(name.as_str().into(), Asked { who, why }).await? {
         Removal::Removed => Ok(Json(wire::RemovedView { removed: name })),
         Removal::Unknown => Err(ApiError::NotFound(format!("there is no pool `{name}`"))),
         Removal::InUse => Err(ApiError::Conflict(convert::POOL_IN_USE.into())),

@@ -1,5 +1,6 @@
 //! Archive and purge: whole settled trees leave the live tables, one page a request.
 
+use super::operate::Reason;
 use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
@@ -11,7 +12,7 @@ use model::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
-use store::{AuditEntry, Retained, Retention};
+use store::{Asked, Retaining, Retention};
 
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -25,29 +26,21 @@ pub async fn retain(
     Params(How { dry_run }): Params<How>,
     Posted(body): Posted<wire::RetentionBody>,
 ) -> Result<Json<wire::RetainedView>, ApiError> {
-    let (by, what) = (caller.signed(None)?, retention(body));
-    let retained = app.site.engine.with_store(move |store| store.retain(what, dry_run)).await??;
-    if !dry_run && retained.trees + retained.ticks > 0 {
-        app.site.engine.put_on_record(record(by, what, &retained)).await?;
-    }
+    let (what, why, by) = retention(body);
+    let (who, why) = (caller.signed(by)?, Reason::Needed.unless(dry_run).said(why)?);
+    let how = if dry_run { Retaining::Tried } else { Retaining::Done(Asked { who, why: Some(why) }) };
+    let retained = app.site.engine.with_store(move |store| store.retain(what, how)).await??;
     Ok(Json(convert::retained_view(&retained)))
 }
 
-fn retention(body: wire::RetentionBody) -> Retention {
+/// What leaves, why, and who says so.
+fn retention(body: wire::RetentionBody) -> (Retention, Option<String>, Option<String>) {
     match body {
-        wire::RetentionBody::Archive { before } => Retention::Archive { before: Timestamp(before) },
-        wire::RetentionBody::Purge { before, only_archive, ticks } => {
-            Retention::Purge { before: Timestamp(before), only_archive, ticks }
+        wire::RetentionBody::Archive { before, why, by } => {
+            (Retention::Archive { before: Timestamp(before) }, why, by)
+        }
+        wire::RetentionBody::Purge { before, only_archive, ticks, why, by } => {
+            (Retention::Purge { before: Timestamp(before), only_archive, ticks }, why, by)
         }
     }
-}
-
-fn record(who: String, what: Retention, taken: &Retained) -> AuditEntry {
-    let (verb, before) = match what {
-        Retention::Archive { before } => ("archive", before),
-        Retention::Purge { before, .. } => ("purge", before),
-    };
-    let target = format!("{} trees with {} steps, {} ticks", taken.trees, taken.steps, taken.ticks);
-    let why = Some(format!("nothing happened in them since {}", convert::instant(before)));
-    AuditEntry { who, verb: verb.into(), target, why, before: None, after: None }
 }

@@ -18,7 +18,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
+use store::AuditEntry;
 use tokio::net::TcpListener;
+
+/// Rows of a router that one row of the audit tells of.
+const TOLD_MAX: usize = 50;
 
 /// A router that runs in this process.
 pub trait Routing: Send + Sync {
@@ -47,12 +51,17 @@ fn of(app: &App) -> Result<&dyn Routing, ApiError> {
 #[serde(deny_unknown_fields, default)]
 pub struct Reset {
     target: Option<String>,
+    /// Who asks, where the caller has no key.
+    by: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pools {
     pools: Value,
+    /// Who asks, where the caller has no key.
+    #[serde(default)]
+    by: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -65,21 +74,91 @@ pub struct Named {
 pub async fn show(State(app): State<Arc<App>>) -> Answer {
     Ok(Json(of(&app)?.status()))
 }
-pub async fn reset(State(app): State<Arc<App>>, Posted(body): Posted<Reset>) -> Answer {
-    reset_of(of(&app)?, body)
+pub async fn reset(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Posted(Reset { target, by }): Posted<Reset>,
+) -> Answer {
+    let what = Told { part: &BREAKERS, only: target.clone(), verb: "reset breakers" };
+    on_record(&app, (&caller, by), what, |routing| reset_of(routing, target)).await
 }
-pub async fn pools(State(app): State<Arc<App>>, Posted(Pools { pools }): Posted<Pools>) -> Answer {
-    pools_of(of(&app)?, pools)
+pub async fn pools(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Posted(Pools { pools, by }): Posted<Pools>,
+) -> Answer {
+    let what = Told { part: &POOLS, only: None, verb: "set router pools" };
+    on_record(&app, (&caller, by), what, |routing| pools_of(routing, pools)).await
 }
 pub async fn pool(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Path(named): Path<Named>,
-    Posted(Signed { .. }): Posted<Signed>,
+    Posted(Signed { by }): Posted<Signed>,
 ) -> Answer {
-    pool_of(of(&app)?, named)
+    let verb = if named.verb == "suspend" { "suspend router pool" } else { "activate router pool" };
+    let what = Told { part: &POOLS, only: Some(named.code.clone()), verb };
+    on_record(&app, (&caller, by), what, |routing| pool_of(routing, named)).await
 }
 
-fn reset_of(routing: &dyn Routing, Reset { target }: Reset) -> Answer {
+/// A list in the status of a router: what it is called, the name of each row, and what people change of it.
+struct Part {
+    list: &'static str,
+    name: &'static str,
+    facts: &'static [&'static str],
+}
+
+const BREAKERS: Part = Part { list: "breakers", name: "target", facts: &["state"] };
+const POOLS: Part =
+    Part { list: "pools", name: "code", facts: &["status", "concurrency", "rate_per_minute"] };
+
+/// What is told of a change: of which rows, or of all of them.
+struct Told {
+    part: &'static Part,
+    only: Option<String>,
+    verb: &'static str,
+}
+
+impl Told {
+    /// Those rows in one line.
+    fn now(&self, routing: &dyn Routing) -> String {
+        let (status, Part { list, name, facts }) = (routing.status(), self.part);
+        let rows = status[*list].as_array().into_iter().flatten();
+        let rows = rows.filter(|row| self.only.as_deref().is_none_or(|only| row[*name] == only));
+        let told = rows.take(TOLD_MAX).map(|row| {
+            let facts = facts.iter().filter(|fact| !row[**fact].is_null());
+            let facts: Vec<String> = facts.map(|fact| format!("{fact} {}", row[*fact])).collect();
+            format!("{}: {}", row[*name], facts.join(", "))
+        });
+        let told: Vec<String> = told.collect();
+        if told.is_empty() { "none".into() } else { told.join("; ") }
+    }
+}
+
+/// Do it, and put on record who did and what it was before and after. A router keeps nothing, so there is no commit to share.
+async fn on_record(
+    app: &App,
+    (caller, by): (&Caller, Option<String>),
+    what: Told,
+    act: impl FnOnce(&dyn Routing) -> Answer,
+) -> Answer {
+    let (routing, who) = (of(app)?, caller.signed(by)?);
+    let before = Some(what.now(routing));
+    let answer = act(routing)?;
+    let after = Some(what.now(routing));
+    let target = what.only.unwrap_or_else(|| format!("all {}", what.part.list));
+    let entry = AuditEntry { who, verb: what.verb.into(), target, why: None, before, after };
+    app.site.engine.put_on_record(entry).await?;
+    Ok(answer)
+}
+
+/// A router of its own has no database; its log says who did what.
+fn in_the_log(by: Option<String>, what: &str) {
+    let by = by.unwrap_or_else(|| "loopback".into());
+    tracing::info!(target: "router", by, "{by}: {what}");
+}
+
+fn reset_of(routing: &dyn Routing, target: Option<String>) -> Answer {
     if routing.reset_breakers(target.as_deref()) {
         return Ok(Json(json!({ "reset": target })));
     }
@@ -145,17 +224,28 @@ pub async fn serve(
         .route("/v1/router", get(async |State(routing): Here| Json(routing.status())))
         .route(
             "/v1/router/breakers/reset",
-            post(async |State(routing): Here, Posted(body): Posted<Reset>| reset_of(&*routing, body)),
+            post(async |State(routing): Here, Posted(Reset { target, by }): Posted<Reset>| {
+                in_the_log(by, "reset breakers");
+                reset_of(&*routing, target)
+            }),
         )
         .route(
             "/v1/router/pools",
-            post(async |State(routing): Here, Posted(Pools { pools }): Posted<Pools>| {
+            post(async |State(routing): Here, Posted(Pools { pools, by }): Posted<Pools>| {
+                in_the_log(by, "set pools");
                 pools_of(&*routing, pools)
             }),
         )
         .route(
             "/v1/router/pools/{code}/{verb}",
-            post(async |State(routing): Here, Path(named): Path<Named>| pool_of(&*routing, named)),
+            post(
+                async |State(routing): Here,
+                       Path(named): Path<Named>,
+                       Posted(Signed { by }): Posted<Signed>| {
+                    in_the_log(by, &format!("{} pool {}", named.verb, named.code));
+                    pool_of(&*routing, named)
+                },
+            ),
         )
         .with_state(routing)
         .layer(from_fn(of_this_machine));

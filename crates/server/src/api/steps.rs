@@ -69,7 +69,10 @@ pub struct Wanted {
     pub block_id: Option<String>,
     #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     pub limit: Option<usize>,
+    /// The id of the last step of the page before.
     pub after: Option<String>,
+    /// The oldest first; `after` then leads to newer ones.
+    pub ascending: bool,
 }
 
 impl Wanted {
@@ -87,6 +90,7 @@ impl Wanted {
             ("block_id", self.block_id.clone()),
             ("limit", self.limit.map(|n| n.to_string())),
             ("after", self.after.clone()),
+            ("ascending", self.ascending.then(|| "true".into())),
         ];
         all.into_iter().filter_map(|(name, value)| value.map(|v| (name, v))).collect()
     }
@@ -104,7 +108,7 @@ impl Wanted {
             relatable_id: self.relatable_id,
             block: self.block_id.map(|text| read("block_id", &text)).transpose()?,
             after: self.after.map(|text| read("after", &text)).transpose()?,
-            ascending: false,
+            ascending: self.ascending,
             limit: page_size(self.limit)?,
         })
     }

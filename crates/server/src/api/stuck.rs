@@ -20,14 +20,16 @@ pub fn order_of(body: &wire::DetectBody) -> DetectOrder {
 
 pub async fn detect(
     State(app): State<Arc<App>>,
-    Posted(body): Posted<wire::DetectBody>,
+    caller: Caller,
+    Posted(mut body): Posted<wire::DetectBody>,
 ) -> Result<Json<wire::DetectionView>, ApiError> {
+    let by = caller.signed(body.by.take())?;
     let order = order_of(&body);
     let detection = if body.dry_run {
         let (now, policy) = (app.now(), app.site.engine.stuck_policy());
         app.read(move |browse| dry_detect(browse, policy, order, now)).await?
     } else {
-        app.site.engine.detect(order).await?
+        app.site.engine.detect_for(order, by).await?
     };
     Ok(Json(convert::detection_view(&detection)))
 }

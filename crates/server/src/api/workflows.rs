@@ -13,7 +13,6 @@ use crate::extract::{Expected, Params, Path, Posted, ThisWorkflow, Traced};
 use axum::Json;
 use axum::extract::State;
 use engine::{EngineError, Forced, StartWorkflow, WorkflowOperation, WorkflowVerb};
-use model::{Decision, RetryMode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -141,14 +140,8 @@ pub async fn resolve(
     Ok(Json(convert::workflow_operated_view(&done, dry_run)))
 }
 
-/// What ends a workflow, undoes what it did or leaves it undone cannot be taken back.
 fn reason(verb: &WorkflowVerb) -> Reason {
-    match verb {
-        WorkflowVerb::Pause | WorkflowVerb::Resume => Reason::Welcome,
-        WorkflowVerb::Resolve(Decision::Retry { .. } | Decision::RetryCompensation) => Reason::Welcome,
-        WorkflowVerb::Resolve(Decision::RetryFromStep { mode: RetryMode::RetryOnly, .. }) => Reason::Welcome,
-        WorkflowVerb::Cancel | WorkflowVerb::Resolve(_) => Reason::Needed,
-    }
+    if verb.needs_reason() { Reason::Needed } else { Reason::Welcome }
 }
 
 fn verbs() -> Vec<&'static str> {

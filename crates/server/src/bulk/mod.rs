@@ -82,10 +82,8 @@ impl Bulk {
         let (mut progress, watch) = (before.unwrap_or_default(), Stopwatch::start());
         let act = order.act().map_err(|fault| fault.to_string())?;
         let after = progress.after.clone().unwrap_or_else(|| own.to_string());
-        let (filter, at) = (order.clone(), after.clone());
-        let read = move |browse: &Browse| {
-            Ok((is_ours(browse, own)?, filter.items(browse, &at, limits::BULK_BATCH)?))
-        };
+        let (filter, at, most) = (order.clone(), after.clone(), batch_of(order.per_second));
+        let read = move |browse: &Browse| Ok((is_ours(browse, own)?, filter.items(browse, &at, most)?));
         let (is_ours, items) = self.readers.read(read).await.map_err(|problem| problem.to_string())?;
         if !is_ours {
             return Err("nobody asked for this at /v1/bulk".into());
@@ -95,7 +93,7 @@ impl Bulk {
             note(&mut progress, *item, answer?);
         }
         progress.after = items.last().map_or(Some(after), |item| Some(item.to_string()));
-        if items.len() < limits::BULK_BATCH {
+        if items.len() < most {
             return Ok(BulkTurn::Over(progress));
         }
         let wait = rest(items.len(), watch.elapsed(), order.per_second);
@@ -171,10 +169,18 @@ fn note(progress: &mut BulkProgress, item: Item, answer: Result<String, String>)
     }
 }
 
+/// How many are asked for at once: no more than the longest rest makes up for.
+fn batch_of(per_second: Option<f64>) -> usize {
+    let in_a_rest = per_second.map(|rate| rate * limits::BULK_REST_MAX.as_secs_f64());
+    in_a_rest.map_or(limits::BULK_BATCH, |n| (n as usize).clamp(1, limits::BULK_BATCH))
+}
+
 /// How long a batch that took so long is rested from.
 fn rest(asked: usize, took: Duration, per_second: Option<f64>) -> Duration {
     let wait = match per_second {
-        Some(rate) => Duration::from_secs_f64(asked as f64 / rate.max(0.01)).saturating_sub(took),
+        Some(rate) => {
+            Duration::from_secs_f64(asked as f64 / rate.max(limits::BULK_PER_SECOND_MIN)).saturating_sub(took)
+        }
         None => took * RESTS,
     };
     wait.clamp(limits::POLL_INTERVAL_MIN, limits::BULK_REST_MAX)
@@ -191,6 +197,18 @@ mod tests {
         assert_eq!(rest(64, took, Some(64.0)), Duration::from_millis(980));
         assert_eq!(rest(64, took, Some(1e6)), limits::POLL_INTERVAL_MIN);
         assert_eq!(rest(64, took, Some(0.01)), limits::BULK_REST_MAX);
+    }
+
+    #[test]
+    fn a_slow_order_asks_for_few_at_once_and_is_never_faster_than_it_says() {
+        let slow = [limits::BULK_PER_SECOND_MIN, 0.1, 0.5, 1.0, 1.1, 64.0];
+        assert_eq!(slow.map(|rate| batch_of(Some(rate))), [1, 6, 30, 60, 64, 64]);
+        assert_eq!(batch_of(None), limits::BULK_BATCH);
+        for rate in slow {
+            let n = batch_of(Some(rate));
+            let rested = rest(n, Duration::ZERO, Some(rate)).as_secs_f64();
+            assert!(n as f64 / rested <= rate * 1.000_001, "{n} in {rested} s at {rate} in a second");
+        }
     }
 
     #[test]

@@ -73,8 +73,10 @@ impl BulkOrder {
                 "say which ones are meant, at least their `state`",
             ));
         }
-        if body.per_second.is_some_and(|rate| !(0.01..=10_000.0).contains(&rate)) {
-            return Err(fault("per_second", "is out of range", "write a number from 0.01 to 10000"));
+        let rates = limits::BULK_PER_SECOND_MIN..=limits::BULK_PER_SECOND_MAX;
+        if let Some(rate) = body.per_second.filter(|rate| !rates.contains(rate)) {
+            let fix = format!("write 0.0167, which is one in a minute, to {}", limits::BULK_PER_SECOND_MAX);
+            return Err(fault("per_second", format!("{rate} is out of range"), fix));
         }
         let why =
             explained(body.why).map_err(|refused| fault("why", refused.to_string(), "say it shorter"))?;
@@ -304,7 +306,11 @@ mod tests {
             ),
             (
                 r#"{"what": "steps", "filter": {"queue": "a"}, "verb": "skip", "per_second": 0}"#,
-                "per_second: is out of range",
+                "per_second: 0 is out of range; write 0.0167, which is one in a minute, to 10000",
+            ),
+            (
+                r#"{"what": "steps", "filter": {"queue": "a"}, "verb": "skip", "per_second": 0.0166}"#,
+                "per_second: 0.0166 is out of range",
             ),
         ] {
             let refused = order(json).unwrap_err();

@@ -4,15 +4,16 @@ use super::{Asks, Operation};
 use crate::access::{Caller, Cookies};
 use crate::codes;
 use crate::extract::{
-    Expected, Params, Path, Posted, PostedText, ThisFlow, ThisKey, ThisStep, ThisSubscription, ThisWorkflow,
-    Traced,
+    Expected, Params, Path, Posted, PostedDefinition, PostedText, ThisFlow, ThisKey, ThisStep,
+    ThisSubscription, ThisWorkflow, Traced,
 };
 use crate::triggers::Source;
 use axum::extract::rejection::{FormRejection, QueryRejection};
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::json;
+use std::borrow::Cow;
 
 macro_rules! asks_nothing {
     ($($given:ty),*) => {
@@ -86,6 +87,29 @@ impl<T: JsonSchema> Asks for Posted<T> {
 impl Asks for PostedText {
     fn ask(about: &mut Operation) {
         about.body = Some(json!({}));
+        body(about);
+    }
+}
+
+/// What the reader of definitions takes, as editors are told it too.
+struct Authored;
+
+impl JsonSchema for Authored {
+    fn schema_name() -> Cow<'static, str> {
+        "Definition".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut schema = Schema::try_from(definition::schema()).unwrap_or_default();
+        // It is a part of this document, and no document of its own.
+        ["$id", "$schema"].into_iter().for_each(|name| drop(schema.remove(name)));
+        schema
+    }
+}
+
+impl Asks for PostedDefinition {
+    fn ask(about: &mut Operation) {
+        about.body = Some(about.schemas.read::<Authored>());
         body(about);
     }
 }

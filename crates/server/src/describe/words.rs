@@ -121,6 +121,8 @@ page_steps_page: | Steps, for people.
 page_step_page: | One step, for people.
 page_workflows_page: | Workflows, for people.
 page_workflow_page: | One workflow, for people.
+page_bulk_page: | Bulk operations, for people, and the form for a new one.
+page_bulk_operation_page: | One bulk operation, for people.
 page_alerts_page: | Alerts, for people.
 page_alert_page: | One alert, for people.
 page_message_groups_page: | Message groups, for people.

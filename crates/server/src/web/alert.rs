@@ -115,6 +115,11 @@ fn possible(alert: &AlertView) -> Vec<(&'static str, &'static str, &'static str)
     all
 }
 
+/// It is refused without any.
+fn needs_words(verb: &str) -> bool {
+    matches!(verb, "note" | "resolve" | "reopen")
+}
+
 fn verbs(alert: &AlertView) -> Markup {
     html! {
         section #verbs aria-label="What can be done" data-at={ "/v1/alerts/" (alert.id) } {
@@ -126,7 +131,7 @@ fn verbs(alert: &AlertView) -> Markup {
             }
             ul.rows.verbs {
                 @for (verb, title, does) in possible(alert) {
-                    li { button.button type="button" data-verb=(verb) { (title) } span.aside { (does) } }
+                    li { button.button type="button" data-verb=(verb) data-needs-why[needs_words(verb)] { (title) } span.aside { (does) } }
                 }
             }
             p #told .notice.lost role="alert" hidden {}

@@ -7,13 +7,15 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use std::borrow::Cow;
 
-const FILES: [(&str, &str, &str); 8] = [
+const FILES: [(&str, &str, &str); 10] = [
     ("page.css", "text/css; charset=utf-8", include_str!("../../assets/page.css")),
     ("step-dispatcher.js", "text/javascript; charset=utf-8", include_str!("../../assets/step-dispatcher.js")),
     ("message-group.js", "text/javascript; charset=utf-8", include_str!("../../assets/message-group.js")),
     ("workflows.js", "text/javascript; charset=utf-8", include_str!("../../assets/workflows.js")),
     ("alert.js", "text/javascript; charset=utf-8", include_str!("../../assets/alert.js")),
     ("page.js", "text/javascript; charset=utf-8", include_str!("../../assets/page.js")),
+    ("live.js", "text/javascript; charset=utf-8", include_str!("../../assets/live.js")),
+    ("bulk.js", "text/javascript; charset=utf-8", include_str!("../../assets/bulk.js")),
     ("forms.js", "text/javascript; charset=utf-8", include_str!("../../assets/forms.js")),
     ("mark.svg", "image/svg+xml", include_str!("../../assets/mark.svg")),
 ];

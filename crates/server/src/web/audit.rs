@@ -1,47 +1,44 @@
 //! What people did, newest first: who, what, to which thing, why, and what it was before and after.
 
 use super::address::query;
-use super::layout::plain;
+use super::layout::{lost, plain};
 use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Params, page_size};
+use crate::pages::{Wanted, place};
 use crate::words::clock;
 use axum::extract::State;
 use maud::{Markup, html};
-use model::limits;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use std::sync::Arc;
-use wire::AuditView;
+use wire::{AuditPage, AuditView};
 
 /// Characters of what something was before and after.
 const STATE_SHOWN: usize = 200;
 
-#[derive(Deserialize, Default, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Wanted {
-    limit: Option<usize>,
-}
-
 pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
-    let limit = page_size(wanted.limit)?;
-    let rows = app.read(move |browse| answers::audit(browse, None, limit)).await?.audit;
-    Ok(plain(&app, "Audit", None, render(&rows, limit)))
+    let (limit, after) = (page_size(wanted.limit)?, place(wanted.after.as_deref())?);
+    let page = app.read(move |browse| answers::audit(browse, after, limit)).await?;
+    Ok(plain(&app, "Audit", None, render(&page, wanted.limit)))
 }
 
-fn render(rows: &[AuditView], limit: usize) -> Markup {
-    // The list is read from its newest end, so a longer one is the same and more.
-    let more = (rows.len() == limit && limit < limits::PAGE_ROWS_MAX)
-        .then(|| (limit * 4).min(limits::PAGE_ROWS_MAX));
+fn render(page: &AuditPage, limit: Option<usize>) -> Markup {
     html! {
         h1 { "Audit" }
         p.aside { "Whoever changed something by hand, from a page, the command line or the API." }
-        @if rows.is_empty() { p.empty { "Nobody has changed anything by hand yet." } }
-        @else { ol.rows { @for row in rows { (line(row)) } } }
-        @if let Some(more) = more { p { a.button href=(query("/audit", &[("limit", more.to_string())])) { "Show " (more) } } }
-        @else if rows.len() == limits::PAGE_ROWS_MAX { p.aside { "The last " (rows.len()) " are shown; the table " code { "audit" } " has all of them." } }
+        (lost())
+        div data-live="audit" {
+            @if page.audit.is_empty() { p.empty { "Nobody has changed anything by hand yet." } }
+            @else { ol.rows { @for row in &page.audit { (line(row)) } } }
+            @if let Some(next) = &page.next { p { a.button href=(older(next, limit)) { "Older changes" } } }
+        }
     }
+}
+
+fn older(next: &str, limit: Option<usize>) -> String {
+    let limit = limit.map(|limit| ("limit", limit.to_string()));
+    let pairs: Vec<_> = [Some(("after", next.to_string())), limit].into_iter().flatten().collect();
+    query("/audit", &pairs)
 }
 
 fn line(row: &AuditView) -> Markup {

@@ -1,7 +1,7 @@
 //! Executions as a list, newest first, with the look-up of one by its key.
 
 use super::address::{escaped, query};
-use super::layout::{nothing, plain};
+use super::layout::{lost, nothing, plain};
 use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
@@ -76,18 +76,21 @@ fn render(page: &ExecutionPage, wanted: &Wanted) -> Markup {
     html! {
         h1 { "Executions" }
         p.aside { "What is done once under a key, however often it is asked for." }
+        (lost())
         (look_up(wanted))
         nav.chips aria-label="State" {
             (chip("all", wanted, ""))
             @for state in ExecutionState::ALL { (chip(state.word(), wanted, state.word())) }
         }
-        @if page.executions.is_empty() {
-            (nothing("execution", page.next.as_ref()))
-            @if !wanted.key.is_empty() { p { "To find one by its key, write its namespace too." } }
-        } @else {
-            ul.rows { @for one in &page.executions { (row(one)) } }
+        div data-live="executions" {
+            @if page.executions.is_empty() {
+                (nothing("execution", page.next.as_ref()))
+                @if !wanted.key.is_empty() { p { "To find one by its key, write its namespace too." } }
+            } @else {
+                ul.rows { @for one in &page.executions { (row(one)) } }
+            }
+            @if let Some(next) = &page.next { p { a.button href=(wanted.address(&wanted.state, next)) { "Older executions" } } }
         }
-        @if let Some(next) = &page.next { p { a.button href=(wanted.address(&wanted.state, next)) { "Older executions" } } }
     }
 }
 

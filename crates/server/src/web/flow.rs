@@ -1,7 +1,7 @@
 //! One tracked flow: how far it is, its steps, what was said about it, and what can be done about it.
 
 use super::flows::about;
-use super::layout::{Frame, page as framed, tone};
+use super::layout::{Frame, lost, page as framed, tone};
 use crate::access::Caller;
 use crate::answers;
 use crate::api::missing_flow;
@@ -23,15 +23,15 @@ pub async fn page(
     let found = app.read(move |browse| answers::flow(browse, id)).await?;
     let shown = found.ok_or_else(|| missing_flow(id))?;
     let may_operate = caller.must(Right::Operate).is_ok();
-    let doable = if may_operate { possible(&shown.flow) } else { Vec::new() };
+    let doable = may_operate.then(|| possible(&shown.flow));
     let frame = Frame {
         title: &shown.flow.kind,
         version: app.site.version,
         host: &app.site.host,
-        script: (!doable.is_empty()).then_some("message-group.js"),
+        script: may_operate.then_some("message-group.js"),
         controls: html! {},
     };
-    Ok(framed(frame, render(&shown, &doable)))
+    Ok(framed(frame, render(&shown, doable.as_deref())))
 }
 
 /// Verb, what it is called, and what it does.
@@ -39,31 +39,40 @@ type Doable = (&'static str, &'static str, &'static str);
 
 /// What would not be refused as things stand.
 fn possible(flow: &FlowView) -> Vec<Doable> {
-    let is_over = flow.state.parse::<FlowState>().is_ok_and(FlowState::is_over);
     let retry = ("retry", "Retry", "Enqueue what was declared to do it again.");
     let cancel = match flow.can_cancel {
         true => ("cancel", "Cancel", "Enqueue what was declared to call it off."),
         false => ("cancel", "Cancel", "Put on record that it is over; nothing is undone by that."),
     };
     let all = [Some(retry).filter(|_| flow.can_retry), Some(cancel)];
-    all.into_iter().flatten().filter(|_| !is_over).collect()
+    all.into_iter().flatten().filter(|_| !is_over(flow)).collect()
 }
 
-fn render(shown: &FlowShow, doable: &[Doable]) -> Markup {
+fn is_over(flow: &FlowView) -> bool {
+    flow.state.parse::<FlowState>().is_ok_and(FlowState::is_over)
+}
+
+/// Nothing is offered to whoever may only look.
+fn render(shown: &FlowShow, doable: Option<&[Doable]>) -> Markup {
     let flow = &shown.flow;
     html! {
-        h1 { (flow.kind) (about(flow)) " " span.state.(tone(&flow.state)) { (flow.state) } }
-        p.aside.mono { (flow.id) }
-        @if let Some(error) = &flow.error { p.held.message.red { (error) } }
-        p.progress {
-            progress max="100" value=(shown.percent) aria-label="How much is over" {}
-            span { (shown.percent) " %" }
-            span.aside { (shown.sentence) }
+        (lost())
+        div data-live="head" {
+            h1 data-over[is_over(flow)] { (flow.kind) (about(flow)) " " span.state.(tone(&flow.state)) { (flow.state) } }
+            p.aside.mono { (flow.id) }
+            @if let Some(error) = &flow.error { p.held.message.red { (error) } }
+            p.progress {
+                progress max="100" value=(shown.percent) aria-label="How much is over" {}
+                span { (shown.percent) " %" }
+                span.aside { (shown.sentence) }
+            }
+            (facts(flow))
         }
-        (facts(flow))
-        @if !doable.is_empty() { (verbs(flow, doable)) }
-        section aria-label="Steps" { h2 { "Steps" } (steps(&shown.steps)) }
-        section aria-label="History" { h2 { "History" } ol.rows { @for moment in &shown.history { (said(moment)) } } }
+        @if let Some(doable) = doable { (verbs(flow, doable)) }
+        div data-live="rest" {
+            section aria-label="Steps" { h2 { "Steps" } (steps(&shown.steps)) }
+            section aria-label="History" { h2 { "History" } ol.rows { @for moment in &shown.history { (said(moment)) } } }
+        }
         p { a href="/flows" { "All flows" } " · " a href="/progress" { "What is half done" } }
     }
 }
@@ -115,16 +124,20 @@ fn said(moment: &FlowMomentView) -> Markup {
 
 fn verbs(flow: &FlowView, doable: &[Doable]) -> Markup {
     html! {
-        section #verbs aria-label="What can be done" data-at={ "/v1/flows/" (flow.id) } {
+        section #verbs aria-label="What can be done" data-at={ "/v1/flows/" (flow.id) } hidden[doable.is_empty()] {
             h2 { "What can be done" }
             noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast flows" } "." } }
             div.because {
                 label for="why" { "Why, for the record" }
                 input #why type="text" maxlength="1000" autocomplete="off";
             }
-            ul.rows.verbs {
-                @for (verb, title, does) in doable {
-                    li { button.button type="button" data-verb=(verb) { (title) } span.aside { (does) } }
+            div data-live="verbs" {
+                @if !doable.is_empty() {
+                    ul.rows.verbs {
+                        @for (verb, title, does) in doable {
+                            li { button.button type="button" data-verb=(verb) { (title) } span.aside { (does) } }
+                        }
+                    }
                 }
             }
             div #sure .notice hidden {

@@ -1,7 +1,7 @@
 //! Tracked flows as a list, newest first.
 
 use super::address::query;
-use super::layout::{Frame, nothing, page as framed, tone};
+use super::layout::{Frame, lost, nothing, page as framed, tone};
 use crate::answers;
 use crate::api::WantedFlows as Wanted;
 use crate::app::App;
@@ -22,7 +22,7 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
         title: "Flows",
         version: app.site.version,
         host: &app.site.host,
-        script: Some("workflows.js"),
+        script: None,
         controls: html! {},
     };
     Ok(framed(frame, render(&page, chosen.as_deref())))
@@ -31,7 +31,7 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
 fn render(page: &FlowPage, chosen: Option<&str>) -> Markup {
     html! {
         h1 { "Flows" }
-        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        (lost())
         nav.chips aria-label="State" {
             (chip("all", None, chosen.is_none()))
             @for state in FlowState::ALL { (chip(state.word(), Some(state.word()), chosen == Some(state.word()))) }
@@ -39,8 +39,8 @@ fn render(page: &FlowPage, chosen: Option<&str>) -> Markup {
         div data-live="flows" {
             @if page.flows.is_empty() { (nothing("flow", page.next.as_ref())) }
             @else { ul.rows { @for flow in &page.flows { (row(flow)) } } }
+            @if let Some(next) = &page.next { p { a.button href=(address(chosen, Some(next))) { "Older flows" } } }
         }
-        @if let Some(next) = &page.next { p { a.button href=(address(chosen, Some(next))) { "Older flows" } } }
     }
 }
 

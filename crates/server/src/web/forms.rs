@@ -11,7 +11,7 @@ pub fn around() -> Markup {
             p #sure-text {}
             div #sure-because .because hidden {
                 label for="sure-why" { "Why, for the record" }
-                input #sure-why type="text" maxlength="1000" autocomplete="off";
+                input #sure-why type="text" maxlength="1000" autocomplete="off" aria-describedby="sure-text";
             }
             div.choice {
                 button #sure-do .button.strong type="button" { "Yes" }
@@ -36,13 +36,16 @@ pub struct Button<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     Why,
+    /// It is refused without one, so it is not sent without one.
+    NeededWhy,
     Nothing,
 }
 
 pub fn button(of: &Button) -> Markup {
     let Button { text, post, body, asks, takes } = of;
     html! {
-        button.button type="button" data-post=(post) data-body=(body) data-asks=(asks) data-why[*takes == Takes::Why] { (text) }
+        button.button type="button" data-post=(post) data-body=(body) data-asks=(asks)
+            data-why[*takes != Takes::Nothing] data-needs-why[*takes == Takes::NeededWhy] { (text) }
     }
 }
 
@@ -70,6 +73,11 @@ mod tests {
             html.contains("data-body=\"{&quot;dispatch_group&quot;:&quot;\\&quot;&gt;&lt;b&gt;&quot;}\""),
             "{html}"
         );
-        assert!(html.contains("data-why") && !html.contains("<i>"), "{html}");
+        assert!(
+            html.contains("data-why") && !html.contains("<i>") && !html.contains("data-needs-why"),
+            "{html}"
+        );
+        let html = button(&Button { takes: Takes::NeededWhy, ..one }).into_string();
+        assert!(html.contains("data-why") && html.contains("data-needs-why"), "{html}");
     }
 }

@@ -1,6 +1,7 @@
 //! What every page shares: head, bar, the way around, and foot.
 
 use super::nav;
+use crate::access::is_open;
 use crate::app::App;
 use maud::{DOCTYPE, Markup, html};
 
@@ -8,11 +9,17 @@ pub struct Frame<'a> {
     pub title: &'a str,
     pub version: &'a str,
     pub host: &'a str,
-    /// A script of `/assets`, for a page that is live.
+    /// A script of `/assets`, for a page on which something can be done.
     pub script: Option<&'a str>,
     /// What stands at the right of the bar.
     pub controls: Markup,
 }
+
+/// Where a page hears that something has changed.
+const LIVE: &str = "/step-dispatcher/live";
+/// What stands at the foot.
+const MORE: [(&str, &str); 3] =
+    [("/step-dispatcher/api", "JSON"), ("/metrics", "Metrics"), ("/sign-in", "Sign in")];
 
 /// A page with nothing of its own in the bar.
 pub fn plain(app: &App, title: &str, script: Option<&str>, body: Markup) -> Markup {
@@ -21,10 +28,10 @@ pub fn plain(app: &App, title: &str, script: Option<&str>, body: Markup) -> Mark
 }
 
 pub fn page(frame: Frame, body: Markup) -> Markup {
-    let scripts = ["page.js"].into_iter().chain(frame.script);
+    let scripts = ["page.js", "live.js"].into_iter().chain(frame.script);
     html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang="en" data-listens[is_open(LIVE)] {
             (head(frame.title, scripts))
             body {
                 a.skip href="#main" { "Skip to the page" }
@@ -41,9 +48,7 @@ pub fn page(frame: Frame, body: Markup) -> Markup {
                     span { "Served by " (frame.host) }
                     nav aria-label="More" {
                         button #keys-open type="button" { "Keys " kbd { "?" } }
-                        a href="/step-dispatcher/api" { "JSON" }
-                        a href="/metrics" { "Metrics" }
-                        a href="/sign-in" { "Sign in" }
+                        @for (href, words) in MORE.iter().filter(|(href, _)| is_open(href)) { a href=(href) { (words) } }
                     }
                 }
                 (nav::keys())
@@ -83,12 +88,17 @@ fn head<'a>(title: &str, scripts: impl IntoIterator<Item = &'a str>) -> Markup {
 
 fn brand(frame: &Frame) -> Markup {
     html! {
-        a.brand href="/step-dispatcher" {
+        a.brand href="/" {
             img src="/assets/mark.svg" alt="" width="28" height="28";
             span.name { "Stepfast" }
             span.badge { "v" (frame.version) }
         }
     }
+}
+
+/// What a page that is kept live says when it is not.
+pub fn lost() -> Markup {
+    html! { p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." } }
 }
 
 /// What a list says that found nothing: there may be more further back.

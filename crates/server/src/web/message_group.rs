@@ -1,7 +1,7 @@
 //! One message group: what holds it back, its line, and what can be done about it.
 
 use super::address::escaped;
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, lost, page as framed};
 use super::message_groups::{held, hold_tone, standing, tone};
 use super::steps::row;
 use crate::access::Caller;
@@ -46,13 +46,16 @@ pub async fn page(
 fn render(name: &str, found: Option<&MessageGroupShow>, doable: &[GroupVerb]) -> Markup {
     let state = found.map_or("idle", |shown| shown.group.state.as_str());
     html! {
-        h1 { (name) " " span.state.(tone(state)) { (state) } }
-        p.aside.id { @if let Some(shown) = found { (standing(&shown.group)) } @else { "Nothing of it waits or runs, and nothing holds it back." } }
-        @if let Some(shown) = found {
-            @if !shown.group.holds.is_empty() { (holds(&shown.group.holds)) }
+        (lost())
+        div data-live="head" {
+            h1 { (name) " " span.state.(tone(state)) { (state) } }
+            p.aside.id { @if let Some(shown) = found { (standing(&shown.group)) } @else { "Nothing of it waits or runs, and nothing holds it back." } }
+            @if let Some(shown) = found {
+                @if !shown.group.holds.is_empty() { (holds(&shown.group.holds)) }
+            }
         }
         @if !doable.is_empty() { (verbs(name, doable)) }
-        @if let Some(shown) = found { (line(shown)) }
+        div data-live="line" { @if let Some(shown) = found { (line(shown)) } }
         p { a href="/message-groups" { "All message groups" } }
     }
 }
@@ -88,6 +91,11 @@ fn about(verb: GroupVerb) -> (&'static str, &'static str, bool) {
     }
 }
 
+/// It is refused without a reason.
+fn needs_why(verb: GroupVerb) -> bool {
+    matches!(verb, GroupVerb::Cancel | GroupVerb::SkipHead | GroupVerb::Ignore)
+}
+
 fn verbs(name: &str, doable: &[GroupVerb]) -> Markup {
     html! {
         section #verbs aria-label="What can be done" data-at={ "/v1/message-groups/" (escaped(name)) } {
@@ -97,10 +105,12 @@ fn verbs(name: &str, doable: &[GroupVerb]) -> Markup {
                 label for="why" { "Why, for the record" }
                 input #why type="text" maxlength="1000" autocomplete="off";
             }
-            ul.rows.verbs {
-                @for verb in doable {
-                    @let (title, does, asks) = about(*verb);
-                    li { button.button type="button" data-verb=(verb.word()) data-asks[asks] { (title) } span.aside { (does) } }
+            div data-live="verbs" {
+                ul.rows.verbs {
+                    @for verb in doable {
+                        @let (title, does, asks) = about(*verb);
+                        li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-needs-why[needs_why(*verb)] { (title) } span.aside { (does) } }
+                    }
                 }
             }
             div #sure .notice hidden {

@@ -1,7 +1,7 @@
 //! Message groups as a list: those with something to do, and those that are held back.
 
 use super::address::{message_group, query};
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, lost, page as framed};
 use crate::answers;
 use crate::api::WantedGroups;
 use crate::app::App;
@@ -36,13 +36,16 @@ pub async fn page(
 fn render(page: &MessageGroupPage, wanted: &WantedGroups) -> Markup {
     html! {
         h1 { "Message groups" }
-        @if page.message_groups.is_empty() {
-            p.empty { "No message group has anything to do, and none is held back." }
-        } @else {
-            ul.rows { @for group in &page.message_groups { (row(group)) } }
-        }
-        @if let Some(next) = &page.next {
-            p { a.button href=(following(next, wanted.limit)) { "More message groups" } }
+        (lost())
+        div data-live="message-groups" {
+            @if page.message_groups.is_empty() {
+                p.empty { "No message group has anything to do, and none is held back." }
+            } @else {
+                ul.rows { @for group in &page.message_groups { (row(group)) } }
+            }
+            @if let Some(next) = &page.next {
+                p { a.button href=(following(next, wanted.limit)) { "More message groups" } }
+            }
         }
     }
 }

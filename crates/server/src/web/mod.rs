@@ -1,4 +1,4 @@
-//! The pages for people: one file per page, rendered here, with one script that keeps the figures live.
+//! The pages for people: one file per page, rendered here, with one script that keeps the parts live that change.
 
 mod address;
 mod alert;
@@ -8,6 +8,9 @@ mod api;
 mod approve;
 mod assets;
 mod audit;
+mod bulk;
+mod bulk_form;
+mod bulk_operation;
 mod chart;
 mod definition;
 mod definitions;
@@ -69,6 +72,8 @@ pub fn routes() -> Routes {
         .at("/step-dispatcher/steps/{id}", [get(View, step::page).within(Step)])
         .at("/workflows", [get(View, workflows::page).within(Each)])
         .at("/workflows/{id}", [get(View, workflow::page).within(Workflow)])
+        .at("/bulk", [get(View, bulk::page).within(Each)])
+        .at("/bulk/{id}", [get(View, bulk_operation::page).within(Each)])
         .at("/alerts", [get(View, alerts::page)])
         .at("/alerts/{id}", [get(View, alert::page).within(Alert)])
         .at("/message-groups", [get(View, message_groups::page)])

@@ -1,5 +1,6 @@
 //! The way around: every page for people with the key that leads to it, in the order in which one looks for trouble.
 
+use crate::access::is_open;
 use maud::{Markup, html};
 
 /// A page: its name, its address, and the letter that leads to it behind `g`.
@@ -16,6 +17,7 @@ const PARTS: [Part; 4] = [
             Place("Workflows", "/workflows", 'w'),
             Place("Steps", "/step-dispatcher/steps", 's'),
             Place("Flows", "/flows", 'f'),
+            Place("Bulk operations", "/bulk", 'b'),
         ],
     ),
     (
@@ -47,13 +49,21 @@ const PARTS: [Part; 4] = [
     ),
 ];
 
-/// The list beside a page.
+/// What whoever looks may open of a part.
+fn open(places: &'static [Place]) -> impl Iterator<Item = &'static Place> {
+    places.iter().filter(|Place(_, href, _)| is_open(href))
+}
+
+/// The list beside a page; whoever may open none of it is shown the way in.
 pub fn list() -> Markup {
+    let parts = PARTS.into_iter().filter(|&(_, places)| open(places).next().is_some());
+    let parts: Vec<Part> = parts.collect();
     html! {
-        @for (heading, places) in PARTS {
+        @for &(heading, places) in &parts {
             p.part { (heading) }
-            ul { @for Place(name, href, key) in places { li { a href=(href) data-key=(key) { (name) } } } }
+            ul { @for Place(name, href, key) in open(places) { li { a href=(href) data-key=(key) { (name) } } } }
         }
+        @if parts.is_empty() { ul { li { a href="/sign-in" { "Sign in" } } } }
     }
 }
 
@@ -65,7 +75,7 @@ pub fn keys() -> Markup {
             h2 #keys-title { "Keys" }
             dl.keys {
                 @for (key, does) in others { div { dt { kbd { (key) } } dd { (does) } } }
-                @for Place(name, _, key) in PARTS.iter().flat_map(|(_, places)| *places) {
+                @for Place(name, _, key) in PARTS.into_iter().flat_map(|(_, places)| open(places)) {
                     div { dt { kbd { "g" } " " kbd { (key) } } dd { (name) } }
                 }
             }

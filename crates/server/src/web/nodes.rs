@@ -1,7 +1,7 @@
 //! Nodes with their worker sessions, and the last ticks of the dispatch groups.
 
 use super::address::query;
-use super::layout::plain;
+use super::layout::{lost, plain};
 use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
@@ -31,7 +31,7 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
         Ok(Page { nodes: answers::nodes(browse, now)?.nodes, ticks, groups })
     };
     let page = app.read(read).await?;
-    Ok(plain(&app, "Nodes and ticks", Some("workflows.js"), render(&page, wanted.dispatch_group.as_deref())))
+    Ok(plain(&app, "Nodes and ticks", None, render(&page, wanted.dispatch_group.as_deref())))
 }
 
 struct Page {
@@ -44,7 +44,7 @@ fn render(page: &Page, chosen: Option<&str>) -> Markup {
     let (live, gone): (Vec<_>, Vec<_>) = page.nodes.iter().partition(|node| node.live);
     html! {
         h1 { "Nodes and ticks" }
-        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        (lost())
         section aria-label="Nodes" data-live="nodes" {
             h2 { "Nodes" }
             @if live.is_empty() { p.empty { "No node runs." } }

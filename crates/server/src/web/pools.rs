@@ -2,7 +2,7 @@
 
 use super::address::escaped;
 use super::forms::{self, Button, Takes};
-use super::layout::plain;
+use super::layout::{lost, plain};
 use crate::access::Caller;
 use crate::app::App;
 use crate::convert;
@@ -27,10 +27,13 @@ fn render(pools: &[PoolView], may_operate: bool) -> Markup {
         h1 { "Pools" }
         p.aside { "Limits that steps share: how many run at once, and how many start in a span of time." }
         @if may_operate { (forms::around()) }
-        @if pools.is_empty() {
-            p.empty { "There is no pool. A step names one with " code { "pool" } "; until it exists, the step waits." }
-        } @else {
-            (table(pools, may_operate))
+        (lost())
+        div data-live="pools" {
+            @if pools.is_empty() {
+                p.empty { "There is no pool. A step names one with " code { "pool" } "; until it exists, the step waits." }
+            } @else {
+                (table(pools, may_operate))
+            }
         }
         @if may_operate { (form()) }
     }
@@ -89,7 +92,7 @@ fn remove(pool: &PoolView) -> Markup {
         post: &format!("/v1/pools/{}/remove", escaped(&pool.name)),
         body: serde_json::json!({}),
         asks: &format!("Remove the pool {}? That is refused while steps of it run or wait.", pool.name),
-        takes: Takes::Nothing,
+        takes: Takes::Why,
     })
 }
 

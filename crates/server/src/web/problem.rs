@@ -49,7 +49,7 @@ fn render(status: StatusCode, detail: &str) -> Markup {
     html! {
         h1 { (title(status)) }
         @if !detail.is_empty() { p.notice { (detail) } }
-        p { a href="/step-dispatcher" { "Overview" } @if status == StatusCode::FORBIDDEN { " · " a href="/sign-in" { "Sign in with another key" } } }
+        p { a href="/" { "To the first page" } @if status == StatusCode::FORBIDDEN { " · " a href="/sign-in" { "Sign in with another key" } } }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is half done: workflows, trees of steps and flows of which something is done and something is not, and those that failed.
 
 use super::address::query;
-use super::layout::{Frame, page as framed, tone};
+use super::layout::{Frame, lost, page as framed, tone};
 use crate::answers;
 use crate::api::WantedProgress as Wanted;
 use crate::app::App;
@@ -23,7 +23,7 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
         title: "Half done",
         version: app.site.version,
         host: &app.site.host,
-        script: Some("workflows.js"),
+        script: None,
         controls: html! {},
     };
     Ok(framed(frame, render(&page)))
@@ -32,7 +32,7 @@ pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -
 fn render(page: &ProgressPage) -> Markup {
     html! {
         h1 { "Half done" }
-        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        (lost())
         p.aside { "Begun and not over, or failed; the oldest first." }
         div data-live="half-done" {
             @if page.half_done.is_empty() {
@@ -40,9 +40,9 @@ fn render(page: &ProgressPage) -> Markup {
             } @else {
                 ul.rows { @for one in &page.half_done { (row(one)) } }
             }
-        }
-        @if let Some(next) = &page.next {
-            p { a.button href=(query("/progress", &[("after", next.clone())])) { "Younger ones" } }
+            @if let Some(next) = &page.next {
+                p { a.button href=(query("/progress", &[("after", next.clone())])) { "Younger ones" } }
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::forms::{self, Button, Takes};
 use super::layout::plain;
-use crate::access::Caller;
+use crate::access::{Caller, is_open};
 use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
@@ -75,7 +75,7 @@ fn render(page: &Page) -> Markup {
             h2 { "Subscriptions" }
             (subscriptions(&page.subscriptions))
         }
-        p { a href="/notifications" { "Channels and what they were told" } " · " a href="/keys" { "Keys" } }
+        p { a href="/notifications" { "Channels and what they were told" } @if is_open("/keys") { " · " a href="/keys" { "Keys" } } }
     }
 }
 
@@ -120,7 +120,9 @@ fn switch(breaker: &BreakerView) -> Markup {
         Some(group) => json!({ "dispatch_group": group, "off": !breaker.off }),
         None => json!({ "off": !breaker.off }),
     };
-    forms::button(&Button { text, post: "/v1/breaker", body, asks: &asks, takes: Takes::Why })
+    // What is switched on is back as it was; what is switched off has somebody wonder why.
+    let takes = if breaker.off { Takes::Why } else { Takes::NeededWhy };
+    forms::button(&Button { text, post: "/v1/breaker", body, asks: &asks, takes })
 }
 
 fn remedies(page: &Page) -> Markup {

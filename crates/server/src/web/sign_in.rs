@@ -158,7 +158,7 @@ fn signed_in(key: &Key) -> Markup {
         h1 { "Signed in" }
         p { "With the key " b { (key.name) } ", which has the role " (key.role) "." }
         form.sign-in method="post" action="/sign-out" { button.button type="submit" { "Sign out" } }
-        p { a href="/step-dispatcher" { "Step dispatcher" } }
+        p { a href="/" { "To the pages" } }
     }
 }
 

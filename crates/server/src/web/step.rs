@@ -1,7 +1,7 @@
 //! One step: what it is, why it is not moving, and what happened to it.
 
 use super::address::message_group;
-use super::layout::{plain, tone};
+use super::layout::{lost, plain, tone};
 use super::step_verbs::section as verbs;
 use super::steps::row as listed;
 use super::why::linked;
@@ -50,7 +50,7 @@ fn render(page: &Page) -> Markup {
     let step = &shown.step;
     let is_over = step.state.parse::<StepState>().is_ok_and(StepState::is_terminal);
     html! {
-        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        (lost())
         div data-live="head" {
             @if !page.family.above.is_empty() { (above(&page.family.above)) }
             h1 data-over[is_over] { (step.action) " " span.state.(tone(&step.state)) { (step.state.replace('_', " ")) } }

@@ -1,9 +1,11 @@
 //! The step dispatcher's page: figures, breaker, hosts; and the two routes that keep it live.
 
+use super::address::query;
 use super::chart;
 use super::layout::{Frame, page as framed};
 use crate::access::Caller;
 use crate::answers::{self, Rates, Window};
+use crate::api::explained;
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
@@ -12,6 +14,7 @@ use crate::words::{clock, number};
 use axum::Json;
 use axum::extract::State;
 use maud::{Markup, html};
+use model::Right;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -19,6 +22,8 @@ use wire::{ActionFigures, DashboardView, Figures, GroupFigures, HostFigures};
 
 /// So many hosts are shown unfolded.
 const HOSTS_OPEN_MAX: usize = 2;
+/// The list that a row leads to.
+const STEPS: &str = "/step-dispatcher/steps";
 /// Who switched, in the audit, where there is no key.
 const BY: &str = "dashboard";
 
@@ -42,14 +47,19 @@ pub struct Wanted {
     span: Span,
 }
 
-pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
+pub async fn page(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Params(wanted): Params<Wanted>,
+) -> Result<Markup, ApiError> {
     let window = match wanted.span {
         Span::Hour => Window::Hour,
         Span::Day => Window::Day,
     };
     let now = app.now();
     let rates = app.read(move |browse| answers::rates(browse, window, now)).await?;
-    Ok(render(&figures(&app).await?, &rates))
+    let switch = if caller.must(Right::Operate).is_ok() { Switch::Theirs } else { Switch::Shown };
+    Ok(render(&figures(&app).await?, &rates, switch))
 }
 
 pub async fn api(State(app): State<Arc<App>>) -> Result<Json<DashboardView>, ApiError> {
@@ -59,22 +69,30 @@ pub async fn api(State(app): State<Arc<App>>) -> Result<Json<DashboardView>, Api
 pub async fn toggle(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Posted(wire::ToggleBody { enabled }): Posted<wire::ToggleBody>,
+    Posted(wire::ToggleBody { enabled, why }): Posted<wire::ToggleBody>,
 ) -> Result<Json<wire::ToggledView>, ApiError> {
-    let (now, by) = (app.now(), caller.signed(Some(BY.into()))?);
-    let body = wire::BreakerBody { off: !enabled, ..wire::BreakerBody::default() };
+    let (now, by, why) = (app.now(), caller.signed(Some(BY.into()))?, explained(why)?);
+    let body = wire::BreakerBody { off: !enabled, why, ..wire::BreakerBody::default() };
     let set = app.site.engine.set_breaker(None, convert::breaker(&body, &by, now), &by).await?;
     Ok(Json(wire::ToggledView { can_dispatch_steps: !set.is_off(now) }))
+}
+
+/// Whether whoever looks may use the switch, or only sees how it stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Switch {
+    Theirs,
+    Shown,
 }
 
 /// A figure on the page: its name, its key in the API, its colour, and whether it also has leaf steps.
 struct Card(&'static str, &'static str, &'static str);
 
-const LIVE: [Card; 4] = [
+const LIVE: [Card; 5] = [
     Card("Pending", "pending", ""),
     Card("Dispatched", "dispatched", ""),
     Card("Running", "running", "cyan"),
     Card("Throttled", "throttled", "orange"),
+    Card("Polling", "polling", "cyan"),
 ];
 const ENDED: [Card; 6] = [
     Card("Completed", "completed", "green"),
@@ -92,6 +110,7 @@ fn counted(f: &Figures, key: &str) -> (i64, Option<i64>) {
         "dispatched" => (f.dispatched, Some(f.child_dispatched)),
         "running" => (f.running, Some(f.child_running)),
         "throttled" => (f.throttled, None),
+        "polling" => (f.polling, Some(f.child_polling)),
         "completed" => (f.completed, Some(f.child_completed)),
         "failed" => (f.failed, Some(f.child_failed)),
         "stopped" => (f.stopped, Some(f.child_stopped)),
@@ -105,13 +124,13 @@ fn zero(n: i64) -> Option<&'static str> {
     (n == 0).then_some("zero")
 }
 
-fn render(view: &DashboardView, rates: &Rates) -> Markup {
+fn render(view: &DashboardView, rates: &Rates, switch: Switch) -> Markup {
     let frame = Frame {
         title: "Step dispatcher",
         version: &view.version,
         host: &view.host,
         script: Some("step-dispatcher.js"),
-        controls: controls(view),
+        controls: controls(view, switch),
     };
     framed(
         frame,
@@ -122,6 +141,8 @@ fn render(view: &DashboardView, rates: &Rates) -> Markup {
                 a #alerts-text href="/alerts" { (view.words.alerts.as_deref().unwrap_or("")) }
             }
             p #lost .notice.lost role="alert" hidden { "The server does not answer; these figures are old." }
+            p #told .notice.lost role="alert" hidden {}
+            @if switch == Switch::Theirs { (question()) }
             noscript { p.notice { "Without JavaScript this page shows the figures as they were when it was loaded." } }
             section #global aria-label="All hosts" {
                 div.heading {
@@ -141,16 +162,17 @@ fn render(view: &DashboardView, rates: &Rates) -> Markup {
             section aria-label="Active actions" {
                 h2 { "Active actions" }
                 div #actions { (actions(&view.actions)) }
+                p #left-out .aside.below hidden[view.left_out == 0] { (left_out(view.left_out)) }
             }
             section aria-label="Hosts" {
                 h2 { "Hosts" }
-                div #hosts { (hosts(&view.hostnames)) }
+                div #hosts data-open-max=(HOSTS_OPEN_MAX) { (hosts(&view.hostnames)) }
             }
             section aria-label="Dispatch groups" {
                 h2 { "Dispatch groups" }
                 div #groups { (groups(&view.dispatch_groups)) }
             }
-            p.aside { "Updated " time #updated { (clock(&view.now)) } ", again every 3 s" }
+            p.aside { "Updated " time #updated { (clock(&view.now)) } span #again hidden { ", again every 3 s" } }
         },
     )
 }
@@ -163,7 +185,28 @@ fn back(words: &str, window: Window, rates: &Rates) -> Markup {
     html! { a href=(href) aria-current=[(rates.window == window).then_some("true")] { (words) } }
 }
 
-fn controls(view: &DashboardView) -> Markup {
+/// Why dispatch is switched off, asked before it is.
+fn question() -> Markup {
+    html! {
+        dialog #off aria-labelledby="off-text" {
+            p #off-text { "Dispatch nothing new? What runs goes on." }
+            div.because {
+                label for="off-why" { "Why, for the record" }
+                input #off-why type="text" maxlength="1000" autocomplete="off" required;
+            }
+            div.choice {
+                button #off-do .button.strong type="button" { "Switch off" }
+                button #off-leave .button type="button" { "Leave it as it is" }
+            }
+        }
+    }
+}
+
+fn left_out(n: usize) -> String {
+    format!("{} more actions and hosts are not shown.", number(n as i64))
+}
+
+fn controls(view: &DashboardView, switch: Switch) -> Markup {
     let light = if view.safe_to_restart {
         "safe"
     } else if view.breaker.off {
@@ -171,10 +214,13 @@ fn controls(view: &DashboardView) -> Markup {
     } else {
         "busy"
     };
+    let is_shown = switch == Switch::Shown;
+    let title =
+        is_shown.then_some("Who may operate can switch dispatch: a key with the role operator or admin.");
     html! {
         div.controls {
             p #restart .light.(light) role="status" { span.dot {} span #restart-text { (view.words.restart) } }
-            button #switch type="button" role="switch" aria-checked=(view.can_dispatch_steps) aria-label="Dispatch steps" {
+            button #switch type="button" role="switch" aria-checked=(view.can_dispatch_steps) aria-label="Dispatch steps" disabled[is_shown] title=[title] {
                 span.track { span.knob {} }
                 span #switch-text { @if view.can_dispatch_steps { "Dispatch on" } @else { "Dispatch off" } }
             }
@@ -213,7 +259,7 @@ fn actions(rows: &[ActionFigures]) -> Markup {
             tbody {
                 @for row in rows {
                     tr {
-                        th scope="row" { (row.action) }
+                        th scope="row" { a href=(query(STEPS, &[("action", row.action.clone())])) { (row.action) } }
                         (cell(row.running, "cyan"))
                         (cell(row.child_running, "purple"))
                         (cell(row.throttled, "orange"))
@@ -273,7 +319,7 @@ fn groups(rows: &[GroupFigures]) -> Markup {
             tbody {
                 @for row in rows {
                     tr {
-                        th scope="row" { (row.dispatch_group) }
+                        th scope="row" { a href=(query(STEPS, &[("dispatch_group", row.dispatch_group.clone())])) { (row.dispatch_group) } }
                         (cell(row.figures.pending, ""))
                         (cell(row.figures.running, "cyan"))
                         (cell(row.figures.throttled, "orange minor"))

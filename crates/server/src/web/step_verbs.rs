@@ -33,7 +33,7 @@ pub fn section(step: &StepView, doable: &[Option<Verb>]) -> Markup {
                 @if !doable.is_empty() {
                     ul.rows.verbs {
                         @for (verb, title, does) in doable.iter().map(|verb| about(*verb)) {
-                            li { button.button type="button" data-verb=(verb) data-asks { (title) } span.aside { (does) } }
+                            li { button.button type="button" data-verb=(verb) data-asks data-needs-why[verb != "retry"] { (title) } span.aside { (does) } }
                         }
                     }
                 }

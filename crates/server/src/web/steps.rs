@@ -1,7 +1,8 @@
 //! Steps as a list, newest first.
 
 use super::address::query;
-use super::layout::{Frame, nothing, page as framed, tone};
+use super::bulk_form;
+use super::layout::{Frame, lost, nothing, page as framed, tone};
 use crate::access::Caller;
 use crate::answers;
 use crate::api::Wanted;
@@ -12,7 +13,7 @@ use crate::words::clock;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use model::{State as StepState, StepId};
+use model::{Right, State as StepState, StepId};
 use std::sync::Arc;
 use store::Filter;
 
@@ -36,7 +37,9 @@ pub async fn page(
         script: None,
         controls: html! {},
     };
-    Ok(framed(frame, render(&page, &chosen)).into_response())
+    let said = chosen.pairs().into_iter().map(|(name, value)| (name.to_string(), value));
+    let many = caller.must(Right::Operate).ok().and_then(|()| bulk_form::address("steps", said));
+    Ok(framed(frame, render(&page, &chosen, many.as_deref())).into_response())
 }
 
 /// What a form leaves empty is not asked for.
@@ -61,12 +64,14 @@ fn search(chosen: &Wanted) -> Markup {
     }
 }
 
-pub fn render(page: &wire::StepPage, chosen: &Wanted) -> Markup {
+/// With the way to do the same to all of them, for whoever may.
+fn render(page: &wire::StepPage, chosen: &Wanted, many: Option<&str>) -> Markup {
     let state = chosen.state.as_deref().unwrap_or_default();
     // A chip is a choice anew: beside a status that was asked for it would mostly find nothing.
     let of = |state: Option<String>| Wanted { state, status: None, after: None, ..chosen.clone() };
     html! {
         h1 { "Steps" }
+        (lost())
         (search(chosen))
         nav.chips aria-label="State" {
             (chip("all", &of(None), state.is_empty() && chosen.status.is_none()))
@@ -74,13 +79,16 @@ pub fn render(page: &wire::StepPage, chosen: &Wanted) -> Markup {
                 (chip(one.word(), &of(Some(one.to_string())), state == one.word()))
             }
         }
-        @if page.steps.is_empty() {
-            (nothing("step", page.next.as_ref()))
-        } @else {
-            ul.rows { @for step in &page.steps { (row(step)) } }
-        }
-        @if let Some(next) = &page.next {
-            p { a.button href=(address(&Wanted { after: Some(next.clone()), ..chosen.clone() })) { "Older steps" } }
+        @if let Some(many) = many { (bulk_form::all_of_these(many)) }
+        div data-live="steps" {
+            @if page.steps.is_empty() {
+                (nothing("step", page.next.as_ref()))
+            } @else {
+                ul.rows { @for step in &page.steps { (row(step)) } }
+            }
+            @if let Some(next) = &page.next {
+                p { a.button href=(address(&Wanted { after: Some(next.clone()), ..chosen.clone() })) { "Older steps" } }
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Polls and pauses: what workflows wait for, from people and from elsewhere, with a way to answer.
 
 use super::address::{escaped, query};
-use super::layout::plain;
+use super::layout::{lost, plain};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
@@ -47,7 +47,7 @@ pub async fn page(
     let (pauses, polls) = app.read(read).await?;
     let may_operate = caller.must(Right::Operate).is_ok();
     let body = render(&pauses, &polls, &Looking { now, may_operate });
-    Ok(plain(&app, "Polls and pauses", Some("workflows.js"), body))
+    Ok(plain(&app, "Polls and pauses", None, body))
 }
 
 /// Who looks, and when.
@@ -59,7 +59,7 @@ struct Looking {
 fn render(pauses: &[PauseView], polls: &PollPage, looking: &Looking) -> Markup {
     html! {
         h1 { "Polls and pauses" }
-        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        (lost())
         section aria-label="Pauses" data-live="pauses" {
             h2 { "Wait for somebody, or for a date" }
             @if pauses.is_empty() { p.empty { "No workflow waits for anybody." } }

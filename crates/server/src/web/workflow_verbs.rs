@@ -88,7 +88,8 @@ pub fn question() -> Markup {
 
 fn offered(offer: &Offer) -> Markup {
     let (title, does, asks) = about(offer);
-    html! { li { button.button type="button" data-verb=(offer.verb.word()) data-asks[asks] data-force[offer.forced] { (title) } span.aside { (does) } } }
+    let needs_why = asks && offer.verb != WorkflowVerb::Resume;
+    html! { li { button.button type="button" data-verb=(offer.verb.word()) data-asks[asks] data-needs-why[needs_why] data-force[offer.forced] { (title) } span.aside { (does) } } }
 }
 
 fn retry_from(shown: &WorkflowShow, offers: &Offers) -> Markup {

@@ -1,7 +1,8 @@
 //! Workflows as a list, newest first.
 
 use super::address::query;
-use super::layout::{Frame, nothing, page as framed};
+use super::bulk_form;
+use super::layout::{Frame, lost, nothing, page as framed};
 use crate::access::Caller;
 use crate::answers;
 use crate::api::WantedWorkflows as Wanted;
@@ -11,7 +12,7 @@ use crate::words::{clock, span};
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use model::{Timestamp, WorkflowId, WorkflowState};
+use model::{Right, Timestamp, WorkflowId, WorkflowState};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{WorkflowPage, WorkflowView};
@@ -33,31 +34,35 @@ pub async fn page(
         title: "Workflows",
         version: app.site.version,
         host: &app.site.host,
-        script: Some("workflows.js"),
+        script: None,
         controls: html! {},
     };
-    Ok(framed(frame, render(&page, &wanted, app.now())).into_response())
+    let many =
+        caller.must(Right::Operate).ok().and_then(|()| bulk_form::address("workflows", wanted.pairs.clone()));
+    Ok(framed(frame, render(&page, &wanted, many.as_deref(), app.now())).into_response())
 }
 
-fn render(page: &WorkflowPage, wanted: &Wanted, now: Timestamp) -> Markup {
+/// With the way to do the same to all of them, for whoever may.
+fn render(page: &WorkflowPage, wanted: &Wanted, many: Option<&str>, now: Timestamp) -> Markup {
     let state = wanted.said("state").unwrap_or_default();
     html! {
         h1 { "Workflows" @if let Some(name) = wanted.said("workflow") { " " span.state { (name) } } }
-        p #lost .notice.lost role="alert" hidden { "The server does not answer; what stands here is not new." }
+        (lost())
         (search(wanted))
         nav.chips aria-label="State" {
             (chip("all", wanted, None, state.is_empty()))
             @for one in WorkflowState::ALL { (chip(one.word(), wanted, Some(one.word()), state == one.word())) }
         }
+        @if let Some(many) = many { (bulk_form::all_of_these(many)) }
         div data-live="workflows" {
             @if page.workflows.is_empty() {
                 (nothing("workflow", page.next.as_ref()))
             } @else {
                 ul.rows { @for workflow in &page.workflows { (row(workflow, now)) } }
             }
-        }
-        @if let Some(next) = &page.next {
-            p { a.button href=(address(&wanted.with("after", Some(next)))) { "Older workflows" } }
+            @if let Some(next) = &page.next {
+                p { a.button href=(address(&wanted.with("after", Some(next)))) { "Older workflows" } }
+            }
         }
     }
 }

@@ -125,6 +125,8 @@ const EXPECTED: &str = "
     GET  /step-dispatcher/steps/{id} view step
     GET  /workflows                  view each
     GET  /workflows/{id}             view workflow
+    GET  /bulk                       view each
+    GET  /bulk/{id}                  view each
     GET  /alerts                     view
     GET  /alerts/{id}                view alert
     GET  /message-groups             view
@@ -420,14 +422,14 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         ("/v1/channels/x/remove".into(), json!({}), vec![""]),
         ("/v1/channels/x/test".into(), json!({}), vec![""]),
         ("/v1/polls/recover".into(), json!({"older_seconds": 60}), vec![""]),
-        ("/v1/breaker".into(), json!({"off": true}), vec![""]),
+        ("/v1/breaker".into(), json!({"off": true, "why": "x"}), vec![""]),
         ("/v1/pools".into(), json!({"name": "x", "concurrency": 1}), vec![""]),
-        ("/v1/pools/x/remove".into(), json!({}), vec![""]),
+        ("/v1/pools/x/remove".into(), json!({"why": "x"}), vec![""]),
         ("/v1/message-groups/x/pause".into(), json!({"why": "x"}), vec![""]),
         ("/v1/router/breakers/reset".into(), json!({}), vec![""]),
         ("/v1/router/pools".into(), json!({"pools": []}), vec![""]),
         ("/v1/router/pools/x/suspend".into(), json!({}), vec![""]),
-        ("/v1/retention".into(), json!({"archive": {"before": 1}}), vec!["", "/archive"]),
+        ("/v1/retention".into(), json!({"archive": {"before": 1, "why": "x"}}), vec!["", "/archive"]),
         (
             "/v1/bulk".into(),
             json!({"what": "steps", "filter": {"queue": "x"}, "verb": "skip", "dry_run": true}),
@@ -462,7 +464,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
         (format!("/v1/flows/{}/steps/a/complete", made[0]), json!({}), vec![""]),
         (format!("/v1/flows/{}/state", made[0]), json!({"state": "x"}), vec![""]),
         (format!("/v1/flows/{}/finish", made[0]), json!({"state": "x"}), vec![""]),
-        (format!("/v1/flows/{}/cancel", made[0]), json!({}), vec![""]),
+        (format!("/v1/flows/{}/cancel", made[0]), json!({"why": "x"}), vec![""]),
         ("/v1/alerts/1/note".into(), json!({"text": "t"}), vec![""]),
         ("/v1/stuck/detect".into(), json!({"dry_run": true}), vec![""]),
         ("/v1/worker/leave".into(), json!({"session": made[0]}), vec![""]),

@@ -130,6 +130,24 @@ async fn the_pages_show_the_queue_and_one_alert() {
         "{}",
         list.text()
     );
+    for (query, is_listed) in [
+        ("severity=critical&assigned=&rule=step-waiting", true),
+        ("severity=low", false),
+        ("assigned=bo", false),
+    ] {
+        let list = place.get(&format!("/alerts?{query}")).await;
+        assert_eq!(list.text().contains(&format!("href=\"/alerts/{id}\"")), is_listed, "{query}");
+    }
+    let list = place.get("/alerts?severity=critical&limit=5").await;
+    for chip in [
+        "href=\"/alerts?severity=high&amp;limit=5\"",
+        "href=\"/alerts?severity=critical&amp;assigned=&amp;limit=5\"",
+        "href=\"/alerts?severity=critical&amp;rule=step-waiting&amp;limit=5\"",
+        "href=\"/alerts?limit=5\"",
+        "href=\"/alerts?state=closed&amp;severity=critical&amp;limit=5\"",
+    ] {
+        assert!(list.text().contains(chip), "{chip} is not in {}", list.text());
+    }
     let one = place.get(&format!("/alerts/{id}")).await;
     for part in ["step-waiting", "critical", &step, "data-verb=\"resolve\"", "escalated", "/assets/alert.js"]
     {

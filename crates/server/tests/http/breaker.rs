@@ -38,7 +38,8 @@ async fn a_breaker_that_is_off_holds_work_back_until_it_is_on() {
 async fn one_dispatch_group_has_its_own_breaker() {
     let mut place = Place::open();
     place.work(|_| {}).await;
-    let off = place.post("/v1/breaker", r#"{"off": true, "dispatch_group": "beta"}"#).await.ok();
+    let off =
+        place.post("/v1/breaker", r#"{"off": true, "why": "deploy", "dispatch_group": "beta"}"#).await.ok();
     assert_eq!(off["dispatch_group"], "beta");
     let made = place
         .create(r#"[{"action": "noop", "dispatch_group": "beta"}, {"action": "noop", "dispatch_group": "alpha"}]"#)
@@ -61,7 +62,7 @@ async fn what_makes_no_sense_is_refused() {
         let problem = place.post("/v1/breaker", body).await.refused(422, "invalid_request");
         problem["faults"][0]["field"].as_str().unwrap().to_string()
     };
-    assert_eq!(fault(r#"{"off": true, "dispatch_group": "omega"}"#).await, "dispatch_group");
+    assert_eq!(fault(r#"{"off": true, "why": "deploy", "dispatch_group": "omega"}"#).await, "dispatch_group");
     assert_eq!(fault(r#"{"off": false, "ttl_seconds": 5}"#).await, "ttl_seconds");
     assert_eq!(fault(r#"{"off": true, "ttl_seconds": 0}"#).await, "ttl_seconds");
     assert_eq!(fault(r#"{"off": true, "ttl_seconds": 99999999999}"#).await, "ttl_seconds");
@@ -78,6 +79,11 @@ async fn the_page_switches_and_is_on_record() {
     assert_eq!(toggle(r#"{"enabled": false}"#).await.text(), r#"{"can_dispatch_steps":false}"#);
     assert_eq!(place.get("/step-dispatcher/api").await.ok()["can_dispatch_steps"], false);
     assert_eq!(toggle(r#"{"enabled": true}"#).await.text(), r#"{"can_dispatch_steps":true}"#);
+    assert_eq!(
+        place.get("/v1/audit").await.ok()["audit"][1]["why"],
+        serde_json::Value::Null,
+        "none was said"
+    );
     toggle(r#"{"enabled": 1}"#).await.refused(422, "invalid_request");
     toggle(r#"{"enabled": "false"}"#).await.refused(422, "invalid_request");
     toggle("{}").await.refused(422, "invalid_request");
@@ -100,7 +106,7 @@ async fn a_step_in_flight_is_waited_for_and_a_parent_that_waits_is_not() {
     place.until_state(&made[0], "running").await;
     // The parent was in flight first; it is the child that is waited for.
     place.until("/step-dispatcher/api", |figures| figures["global"]["child_running"] == 1).await;
-    place.post("/v1/breaker", r#"{"off": true}"#).await.ok();
+    place.post("/v1/breaker", r#"{"off": true, "why": "deploy"}"#).await.ok();
     let drain = place.until("/v1/drain", |drain| drain["in_flight"] == 1).await;
     assert_eq!(drain["safe"], false);
     let figures = place.get("/step-dispatcher/api").await.ok();

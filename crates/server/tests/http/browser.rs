@@ -61,6 +61,11 @@ impl Browser {
         self.ask("Emulation.setEmulatedMedia", theme);
     }
 
+    /// Run before anything of every page that is opened from now on.
+    pub fn before_each(&mut self, script: &str) {
+        self.ask("Page.addScriptToEvaluateOnNewDocument", json!({"source": script}));
+    }
+
     pub fn open(&mut self, url: &str) {
         self.complaints.clear();
         let gone = self.ask("Page.navigate", json!({"url": url}));

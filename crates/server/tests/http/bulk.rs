@@ -19,13 +19,13 @@ fn register(registry: &mut Registry, bulk: Bulk) {
     });
 }
 
-async fn with_bulk(place: &mut Place) {
+pub async fn with_bulk(place: &mut Place) {
     let bulk = Bulk::new(place.engine.clone(), place.site().database);
     place.work(|registry| register(registry, bulk)).await;
 }
 
 /// Steps that nobody runs.
-async fn ghosts(place: &Place, n: usize) -> Vec<String> {
+pub async fn ghosts(place: &Place, n: usize) -> Vec<String> {
     let steps: Vec<Value> = (0..n).map(|_| json!({"action": "ghost", "queue": "default"})).collect();
     place.create(&json!(steps).to_string()).await
 }
@@ -178,6 +178,26 @@ async fn what_was_asked_for_before_is_not_asked_for_again() {
     let forged = place.start_order().await.parse().unwrap();
     let refused = bulk.batch(&order, None, forged).await.err().unwrap();
     assert!(refused.contains("/v1/bulk"), "{refused}");
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_slow_one_is_never_faster_than_it_says() {
+    let place = Place::open();
+    ghosts(&place, 20).await;
+    let order = |rate: f64| json!({"what": "steps", "filter": {"action": "ghost"}, "verb": "cancel", "per_second": rate, "why": "x"});
+    let told = place.post("/v1/bulk", order(0.01).to_string()).await.refused(422, "invalid_request");
+    assert_eq!(told["faults"][0]["field"], "per_second", "{told}");
+    let running = place.post("/v1/bulk", order(0.1).to_string()).await.ok();
+    let id = running["id"].as_str().unwrap();
+    let shown = place.get(&format!("/v1/workflows/{id}")).await.ok();
+    let order: BulkOrder = serde_json::from_value(shown["input"].clone()).unwrap();
+    let bulk = Bulk::new(place.engine.clone(), place.site().database);
+    let Ok(BulkTurn::Rest { progress, wait }) = bulk.batch(&order, None, id.parse().unwrap()).await else {
+        panic!("there are more")
+    };
+    assert_eq!(progress.looked, 6, "six in a minute");
+    assert!((50..=60).contains(&wait.as_secs()), "{wait:?}");
     place.close().await;
 }
 

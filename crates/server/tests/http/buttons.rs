@@ -75,7 +75,7 @@ async fn a_pool_is_set_and_what_is_wrong_with_one_is_told() {
     browser.until("document.querySelector('table th[scope=row]')?.textContent === 'card'");
     let pool = place.get("/v1/pools").await.ok()["pools"][0].clone();
     assert_eq!((&pool["concurrency"], &pool["rate"], &pool["burst"]), (&3.into(), &"5/s".into(), &2.into()));
-    press(&mut browser, "button[data-post$=remove]", "");
+    press(&mut browser, "button[data-post$=remove]", "the card is sold");
     browser.until("document.querySelector('.empty') !== null");
     assert_eq!(place.get("/v1/pools").await.ok()["pools"], serde_json::json!([]));
     place.close().await;

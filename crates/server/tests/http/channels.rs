@@ -71,7 +71,7 @@ async fn a_channel_is_put_listed_tried_and_removed() {
     let audit = place.get("/v1/audit").await.ok();
     let verbs: Vec<&str> =
         audit["audit"].as_array().unwrap().iter().map(|row| row["verb"].as_str().unwrap()).collect();
-    assert_eq!(verbs.iter().filter(|verb| verb.ends_with(" channel")).count(), 4, "{verbs:?}");
+    assert_eq!(verbs.iter().filter(|verb| verb.ends_with(" channel")).count(), 6, "{verbs:?}");
     place.close().await;
 }
 

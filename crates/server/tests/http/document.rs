@@ -147,6 +147,50 @@ fn a_new_step_is_described_as_it_is_read() {
     assert_eq!(read, described);
 }
 
+/// What may stand in a field that takes one of a few words.
+fn words_of(schema: &str, field: &str) -> BTreeSet<String> {
+    let place = format!("/components/schemas/{schema}/properties/{field}/enum");
+    let told = DOCUMENT.pointer(&place).unwrap_or_else(|| panic!("{place} is not there"));
+    told.as_array().unwrap().iter().filter_map(|word| word.as_str().map(Into::into)).collect()
+}
+
+/// A word too many or too few would be a promise that nobody keeps.
+#[test]
+fn closed_sets_of_words_are_those_that_the_code_knows() {
+    macro_rules! told {
+        ($($schema:literal . $field:literal is $of:ty),* $(,)?) => {
+            $({
+                let known: BTreeSet<String> = <$of>::ALL.iter().map(ToString::to_string).collect();
+                assert_eq!(words_of($schema, $field), known, "{} of {}", $field, $schema);
+            })*
+        };
+    }
+    told!(
+        "NewStepBody"."priority" is model::Priority,
+        "NewStepBody"."kind" is model::StepKind,
+        "NewStepBody"."mode" is model::DispatchMode,
+        "KeyBody"."role" is model::Role,
+        "StepView"."state" is model::State,
+        "StepView"."status" is model::Status,
+        "StepView"."mode" is model::DispatchMode,
+        "DeliveryView"."status" is model::DeliveryStatus,
+        "DeliveryView"."error_type" is model::DeliveryError,
+        "WorkflowView"."state" is model::WorkflowState,
+        "PauseView"."state" is model::PauseState,
+        "ExecutionView"."state" is model::ExecutionState,
+        "MomentView"."event" is model::ExecutionEvent,
+        "FlowView"."state" is model::FlowState,
+    );
+    let steps = engine::Verb::ALL.iter().map(|verb| verb.word().to_string()).chain(["retry".into()]);
+    let workflows = engine::WorkflowVerb::plain().map(|verb| verb.word().to_string());
+    let known: BTreeSet<String> = steps.chain(workflows).collect();
+    assert_eq!(words_of("BulkBody", "verb"), known);
+    let body = DOCUMENT.pointer("/paths/~1v1~1definitions/post/requestBody/content/application~1yaml/schema");
+    assert_eq!(body.unwrap(), &json!({"$ref": "#/components/schemas/Definition"}));
+    let definition = DOCUMENT.pointer("/components/schemas/Definition/properties/steps").unwrap();
+    assert_eq!(definition["type"], "array", "{definition}");
+}
+
 /// The path of the document that an address belongs to; fixed words win over names.
 fn described(method: &Method, path: &str) -> Option<(&'static str, &'static Value)> {
     let method = method.as_str().to_lowercase();

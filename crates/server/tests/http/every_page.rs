@@ -102,6 +102,9 @@ async fn a_key_leads_anywhere_and_a_sheet_tells_which() {
     assert_eq!(browser.eval("location.pathname"), "/workflows", "whoever writes is left alone");
     browser.open(&format!("{url}/step-dispatcher/steps"));
     assert_eq!(browser.eval("document.querySelector('.side [aria-current]').textContent"), "Steps");
+    browser.eval(&press("g"));
+    browser.eval(&press("b"));
+    browser.until("location.pathname === '/bulk'");
     assert_eq!(browser.complaints(), [""; 0]);
     browser.look(390, "light");
     browser.open(&format!("{url}/pools"));

@@ -215,3 +215,19 @@ async fn s26b_of_64_equal_calls_one_starts_a_workflow_and_another_caller_starts_
     assert_eq!(place.get("/v1/workflows").await.ok()["workflows"].as_array().unwrap().len(), 2);
     place.close().await;
 }
+
+#[tokio::test]
+async fn a_person_finds_one_by_its_key() {
+    let place = Place::open();
+    let body = json!({"namespace": "pay/ments", "key": "ü 7", "input": 1});
+    place.post("/v1/executions/begin", body.to_string()).await.ok();
+    let found = place.get("/executions?namespace=pay%2Fments&key=%C3%BC+7").await;
+    assert_eq!(found.status, 303);
+    let address = found.headers["location"].to_str().unwrap().to_string();
+    assert_eq!(address, "/executions/pay%2Fments/%C3%BC%207");
+    assert!(place.get(&address).await.text().contains("ü 7"));
+    let hint = place.get("/executions?key=7&state=failed").await;
+    assert!(hint.text().contains("write its namespace too"), "{}", hint.text());
+    place.get("/executions/pay%2Fments/8").await.refused(404, "not_found");
+    place.close().await;
+}

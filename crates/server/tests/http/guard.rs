@@ -8,7 +8,7 @@ fn posted() -> Builder {
 }
 
 async fn off(place: &Place, request: Builder) -> Answer {
-    place.send(request.body(Body::from(r#"{"off": true}"#)).unwrap()).await
+    place.send(request.body(Body::from(r#"{"off": true, "why": "x"}"#)).unwrap()).await
 }
 
 #[tokio::test]

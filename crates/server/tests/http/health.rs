@@ -14,6 +14,43 @@ async fn a_server_that_works_is_ready() {
 }
 
 #[tokio::test]
+async fn while_the_database_opens_the_process_lives_and_is_not_ready() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (open, opened) = tokio::sync::oneshot::channel::<u8>();
+    let asked = async {
+        let said = |path: &'static str| asked(address, path);
+        let (live, ready, work) = (said("/livez").await, said("/readyz").await, said("/v1/steps").await);
+        open.send(7).unwrap();
+        (live, ready, work)
+    };
+    let network = stepfast_server::Network::default();
+    let (came, (live, ready, work)) =
+        tokio::join!(stepfast_server::while_opening(&listener, &network, opened), asked);
+    assert_eq!(came, Ok(7));
+    assert!(live.starts_with("HTTP/1.1 200") && live.ends_with("ok\n"), "{live}");
+    for not_yet in [ready, work] {
+        assert!(not_yet.starts_with("HTTP/1.1 503") && not_yet.contains("migrating"), "{not_yet}");
+        assert!(not_yet.contains("\"code\":\"not_ready\""), "{not_yet}");
+    }
+    // The socket is as it was for whoever serves next.
+    let next = tokio::spawn(async move { listener.accept().await.map(drop) });
+    tokio::net::TcpStream::connect(address).await.unwrap();
+    next.await.unwrap().unwrap();
+}
+
+/// What is answered to one question, to the letter.
+async fn asked(address: std::net::SocketAddr, path: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let text = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
 async fn a_file_that_is_gone_is_not_ready_and_says_so() {
     let place = Place::open();
     place.get("/v1/steps").await.ok();

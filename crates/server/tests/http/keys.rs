@@ -231,14 +231,16 @@ async fn who_acts_is_the_key_whatever_the_body_says() {
     post(&place.router, &format!("/v1/steps/{step}/cancel"), &key, r#"{"by": "the boss", "why": "x"}"#)
         .await
         .ok();
-    post(&place.router, "/v1/breaker", &key, r#"{"off": true, "by": "the boss"}"#).await.ok();
+    post(&place.router, "/v1/breaker", &key, r#"{"off": true, "why": "deploy", "by": "the boss"}"#)
+        .await
+        .ok();
     post(&place.router, "/step-dispatcher/toggle", &key, r#"{"enabled": true}"#).await.ok();
     let other = post(&place.router, "/v1/keys", &key, r#"{"name": "y", "role": "viewer", "by": "the boss"}"#)
         .await
         .ok();
     let other = other["id"].as_str().unwrap();
     post(&place.router, &format!("/v1/keys/{other}/revoke"), &key, r#"{"by": "the boss"}"#).await.ok();
-    let purge = r#"{"purge": {"before": 4000000000000000, "only_archive": false, "ticks": true}}"#;
+    let purge = r#"{"purge": {"before": 4000000000000000, "only_archive": false, "ticks": true, "why": "old", "by": "the boss"}}"#;
     post(&place.router, "/v1/retention", &key, purge).await.ok();
     let audit = place.get("/v1/audit").await.ok();
     let mut rows: Vec<_> = audit["audit"].as_array().unwrap().iter().rev().collect();

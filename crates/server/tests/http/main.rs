@@ -4,9 +4,11 @@
 
 mod access;
 mod alerts;
+mod audited;
 mod breaker;
 mod browser;
 mod bulk;
+mod bulk_page;
 mod buttons;
 mod channels;
 mod create;
@@ -25,12 +27,15 @@ mod keys;
 mod list;
 mod lists;
 mod live;
+mod live_pages;
+mod menu;
 mod message_groups;
 mod metrics;
 mod network;
 mod offers;
 mod operate;
 mod origins;
+mod overview;
 mod pace;
 mod page_in_a_real_browser;
 mod pages;

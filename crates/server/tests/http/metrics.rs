@@ -1,9 +1,11 @@
 //! Figures for Prometheus: what is told is told as its own tool wants it, and every name is in the document.
 
 use crate::place::Place;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const DOCUMENT: &str = include_str!("../../../../docs/operations/metrics.md");
 
@@ -32,6 +34,8 @@ async fn what_a_node_did_and_what_is_waiting_is_told() {
     assert_eq!(value(&told, "stepfast_steps_ended_total{state=\"failed\"}"), 1.0);
     assert_eq!(value(&told, "stepfast_attempts_failed_total"), 1.0);
     assert_eq!(value(&told, "stepfast_step_wait_seconds_count"), 2.0);
+    assert_eq!(value(&told, "stepfast_attempt_duration_seconds_count"), 2.0);
+    assert_eq!(value(&told, "stepfast_spans_dropped_total"), 0.0);
     assert!(value(&told, "stepfast_commits_total{outcome=\"stored\"}") >= 2.0);
     assert_eq!(value(&told, "stepfast_sessions"), 1.0);
     let pending: f64 = told
@@ -62,11 +66,64 @@ async fn who_decides_and_what_is_held_back_is_told() {
     assert_eq!(unpublished.map(|name| value(&told, name)), [0.0, 0.0]);
 }
 
+/// What is told once a figure is this; it is counted a moment after the caller is answered.
+async fn told_with(place: &Place, series: &str, n: f64) -> String {
+    let mut again = tokio::time::interval(Duration::from_millis(5));
+    let asked = async {
+        loop {
+            again.tick().await;
+            let told = told(place).await;
+            if value(&told, series) == n {
+                return told;
+            }
+        }
+    };
+    let patience = Duration::from_secs(30);
+    tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| panic!("{series} was never {n}"))
+}
+
+/// A worker in another process that gives up what it holds by not naming it.
+async fn lose_one(place: &Place) {
+    let body = json!({"actions": ["work"], "capacity": 1, "wait_ms": 5000});
+    let page = place.post("/v1/worker/claim", body.to_string()).await.ok();
+    assert_eq!(page["claims"].as_array().unwrap().len(), 1, "{page}");
+    let beat = json!({"session": page["session"], "received": page["number"], "held": []});
+    place.post("/v1/worker/heartbeat", beat.to_string()).await.ok();
+}
+
+/// One of everything that is told.
+async fn busy() -> Place {
+    let place = Place::open();
+    place.post("/v1/pools", r#"{"name": "card", "concurrency": 2}"#).await.ok();
+    place.define("workflow: order\nversion: 1.0.0\nsteps: [{ key: a, action: nobody }]").await.ok();
+    place.start("order", json!({})).await;
+    place.create(r#"[{"action": "work", "pool": "card"}]"#).await;
+    lose_one(&place).await;
+    let off = r#"{"off": true, "why": "deploy", "dispatch_group": "beta"}"#;
+    place.post("/v1/breaker", off).await.ok();
+    place
+}
+
+#[tokio::test]
+async fn what_is_lost_what_is_off_and_what_is_limited_is_told() {
+    let place = busy().await;
+    let told = told_with(&place, "stepfast_attempts_lost_total", 1.0).await;
+    assert_eq!(value(&told, "stepfast_attempt_duration_seconds_count"), 1.0);
+    let off = |group: &str| value(&told, &format!("stepfast_dispatch_off{{dispatch_group=\"{group}\"}}"));
+    assert_eq!((off("alpha"), off("beta")), (0.0, 1.0));
+    assert_eq!(value(&told, "stepfast_pool_concurrency{pool=\"card\"}"), 2.0);
+    assert!(value(&told, "stepfast_pool_used{pool=\"card\"}") <= 1.0);
+    assert_eq!(value(&told, "stepfast_workflows_open{definition=\"order\",state=\"running\"}"), 1.0);
+    place.close().await;
+}
+
 #[tokio::test]
 async fn promtool_finds_nothing_to_say() {
-    let mut place = Place::open();
-    place.work(|_| {}).await;
+    let place = busy().await;
     let told = told(&place).await;
+    for family in documented() {
+        assert!(told.contains(&format!("# TYPE {family} ")), "{family} is looked at too");
+    }
     let mut check = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
@@ -84,13 +141,14 @@ async fn every_metric_is_in_the_document_and_none_else() {
     let told = told(&place).await;
     let names: BTreeSet<&str> =
         told.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
-    let documented: BTreeSet<&str> = DOCUMENT
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next())
-        .filter(|name| name.starts_with("stepfast_"))
-        .collect();
-    let documented_always: BTreeSet<&str> = documented.difference(&ONLY_WITH_ROWS.into()).copied().collect();
+    let documented_always: BTreeSet<&str> =
+        documented().difference(&ONLY_WITH_ROWS.into()).copied().collect();
     assert_eq!(names, documented_always);
+}
+
+fn documented() -> BTreeSet<&'static str> {
+    let names = DOCUMENT.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next());
+    names.filter(|name| name.starts_with("stepfast_")).collect()
 }
 
 /// These have no series while there is nothing of their kind.

@@ -93,9 +93,9 @@ async fn the_figures_live() {
         .has("data-figure=\"running\">4<")
         .has("data-figure=\"child_running\">3<")
         .has("data-figure=\"failed\">1<")
-        .has("<th scope=\"row\">endless</th><td class=\"n cyan some\">2</td><td class=\"n purple some\">2</td>")
+        .has("<th scope=\"row\"><a href=\"/step-dispatcher/steps?action=endless\">endless</a></th><td class=\"n cyan some\">2</td><td class=\"n purple some\">2</td>")
         .has("<span class=\"who\">worker1</span><span class=\"aside\">1 online, room for 16</span>")
-        .has("<th scope=\"row\">kappa</th>")
+        .has("<th scope=\"row\"><a href=\"/step-dispatcher/steps?dispatch_group=kappa\">kappa</a></th>")
         .has("Not safe to restart")
         .has("aria-checked=\"true\"")
         .has("v1.2.3")
@@ -108,7 +108,7 @@ async fn the_figures_live() {
 async fn clicking(request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let pages = ["/message-groups/", "/workflows/"];
-    let is_page = path == "/step-dispatcher" || pages.iter().any(|start| path.starts_with(start));
+    let is_page = pages.iter().any(|start| path.starts_with(start));
     let (mut parts, body) = next.run(request).await.into_parts();
     if !is_page {
         return Response::from_parts(parts, body);
@@ -120,31 +120,6 @@ async fn clicking(request: Request, next: Next) -> Response {
         parts,
         Body::from(page.replace("</head>", "<script src=\"/click.js\" defer></script></head>")),
     )
-}
-
-const CLICK: &str =
-    "addEventListener('load', () => setTimeout(() => document.getElementById('switch').click(), 500));";
-
-const OFF: &str = "document.getElementById('switch').getAttribute('aria-checked') === 'false'
-    && document.body.textContent.includes('switched off by dashboard.')";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_switch_turns_dispatch_off() {
-    let place = some_work().await;
-    let script = get(async || ([(header::CONTENT_TYPE, "text/javascript")], CLICK));
-    let address = serve(place.router.clone().route("/click.js", script).layer(from_fn(clicking))).await;
-    let seen = browse(&format!("http://{address}/step-dispatcher"), OFF).await;
-    seen.is_quiet()
-        .has("aria-checked=\"false\"")
-        .has("Dispatch off")
-        .has("Draining: 3 steps in flight")
-        .has("switched off by dashboard.");
-    let audit = place.get("/v1/audit").await.ok();
-    assert_eq!(
-        (&audit["audit"][0]["who"], &audit["audit"][0]["verb"]),
-        (&"dashboard".into(), &"breaker off".into())
-    );
-    place.close().await;
 }
 
 const IGNORE: &str = "addEventListener('load', () => setTimeout(() => {

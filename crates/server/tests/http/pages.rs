@@ -228,3 +228,26 @@ async fn a_page_has_no_script_or_style_of_its_own() {
     place.get("/assets/..%2FCargo.toml").await.refused(404, "not_found");
     place.close().await;
 }
+
+#[tokio::test]
+async fn the_audit_leads_back_to_its_beginning() {
+    let place = Place::open();
+    for name in ["first", "second", "third"] {
+        place.post("/v1/pools", format!(r#"{{"name": "{name}", "concurrency": 1}}"#)).await.ok();
+    }
+    let (mut path, mut seen) = ("/audit?limit=1".to_string(), Vec::new());
+    loop {
+        let page = place.get(&path).await;
+        seen.extend(
+            ["first", "second", "third"]
+                .into_iter()
+                .filter(|name| page.text().contains(&format!("pool {name}"))),
+        );
+        let Some(link) = page.text().split("href=\"/audit?after=").nth(1) else { break };
+        path = format!("/audit?after={}", link.split('"').next().unwrap().replace("&amp;", "&"));
+        assert!(path.ends_with("&limit=1"), "{path}");
+    }
+    assert_eq!(seen, ["third", "second", "first"]);
+    place.get("/audit?after=nowhere").await.refused(400, "invalid_request");
+    place.close().await;
+}

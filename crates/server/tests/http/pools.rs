@@ -11,14 +11,14 @@ async fn a_pool_is_set_used_told_and_removed() {
     let shown = place.get(&format!("/v1/steps/{}", made[0])).await.ok();
     assert_eq!((&shown["state"], &shown["pool"]), (&"pending".into(), &"card".into()));
     assert_eq!(shown["why"][0], "its pool `card` is full: 0 of 0 run");
-    place.post("/v1/pools/card/remove", "{}").await.refused(409, "refused");
+    place.post("/v1/pools/card/remove", r#"{"why": "x"}"#).await.refused(409, "refused");
     place.post("/v1/pools", r#"{"name": "card", "rate": "100/s", "burst": 3}"#).await.ok();
     place.until_state(&made[0], "completed").await;
     let pools = place.get("/v1/pools").await.ok();
     assert_eq!((&pools["pools"][0]["rate"], &pools["pools"][0]["burst"]), (&"100/s".into(), &3.into()));
     assert_eq!(pools["pools"][0]["concurrency"], serde_json::Value::Null);
-    place.post("/v1/pools/card/remove", r#"{"by": "anna"}"#).await.ok();
-    place.post("/v1/pools/card/remove", "{}").await.refused(404, "not_found");
+    place.post("/v1/pools/card/remove", r#"{"by": "anna", "why": "sold"}"#).await.ok();
+    place.post("/v1/pools/card/remove", r#"{"why": "x"}"#).await.refused(404, "not_found");
     let audit = place.get("/v1/audit").await.ok();
     assert_eq!(
         (&audit["audit"][0]["verb"], &audit["audit"][0]["who"]),

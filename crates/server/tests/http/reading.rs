@@ -56,9 +56,17 @@ pub async fn rows(place: &Place) -> Rows {
     all
 }
 
+/// A page that wants a token of its own puts on record that it was shown a wrong one.
+fn is_refusal(row: &str) -> bool {
+    let bytes: Vec<String> = "refused".bytes().map(|byte| byte.to_string()).collect();
+    row.contains("refused") || row.contains(&bytes.join(", "))
+}
+
 pub fn same(before: &Rows, after: &Rows) {
-    for (table, rows) in before {
-        assert_eq!(rows, &after[table], "{table} has changed");
+    // Where the audit ends follows from its rows.
+    for (table, rows) in before.iter().filter(|(table, _)| *table != "audit_head") {
+        let now = after[table].iter().filter(|row| table != "audit" || !is_refusal(row));
+        assert_eq!(rows.iter().collect::<Vec<_>>(), now.collect::<Vec<_>>(), "{table} has changed");
     }
 }
 

@@ -50,6 +50,25 @@ async fn s11_what_throws_work_away_needs_a_reason() {
         let told = place.post(&path, decision.to_string()).await.refused(422, "invalid_request");
         assert_eq!(told["faults"][0]["field"], "why", "{decision}: {told}");
     }
+    let flow = json!({"type": "t", "key": "1", "steps": ["a"]}).to_string();
+    let flow = place.post("/v1/flows", flow).await.ok()["flow"]["id"].as_str().unwrap().to_string();
+    silent(&place, &format!("/v1/flows/{flow}/cancel")).await;
+    place.post(&format!("/v1/flows/{flow}/cancel?dry_run=true"), "{}").await.ok();
+    place.post("/v1/pools", r#"{"name": "card", "concurrency": 1}"#).await.ok();
+    silent(&place, "/v1/pools/card/remove").await;
+    for body in [
+        json!({"archive": {"before": 1}}),
+        json!({"purge": {"before": 1, "only_archive": true, "ticks": false, "why": " "}}),
+    ] {
+        let told = place.post("/v1/retention", body.to_string()).await.refused(422, "invalid_request");
+        assert_eq!(told["faults"][0]["field"], "why", "{told}");
+        place.post("/v1/retention?dry_run=true", body.to_string()).await.ok();
+    }
+    for body in [json!({"off": true}), json!({"off": true, "dispatch_group": "beta", "why": ""})] {
+        let told = place.post("/v1/breaker", body.to_string()).await.refused(422, "invalid_request");
+        assert_eq!(told["faults"][0]["field"], "why", "{told}");
+    }
+    place.post("/v1/breaker", r#"{"off": false}"#).await.ok();
     let many = json!({"what": "steps", "filter": {"action": "ghost"}, "verb": "retry"});
     let told = place.post("/v1/bulk", many.to_string()).await.refused(422, "invalid_request");
     assert_eq!(told["faults"][0]["field"], "why", "{told}");

@@ -7,7 +7,7 @@ async fn settled_trees_are_archived_and_a_dry_run_takes_nothing() {
     let made = place.create(r#"[{"action": "noop"}, {"action": "ghost"}]"#).await;
     place.until_state(&made[0], "completed").await;
     // Until long after everything here happened.
-    let body = r#"{"archive": {"before": 4000000000000000}}"#;
+    let body = r#"{"archive": {"before": 4000000000000000, "why": "old"}}"#;
     let would = place.post("/v1/retention?dry_run=true", body).await.ok();
     assert_eq!((&would["trees"], &would["steps"]), (&1.into(), &1.into()));
     assert_eq!(place.get("/v1/steps").await.ok()["steps"].as_array().unwrap().len(), 2);

@@ -67,9 +67,9 @@ async fn a_subscription_and_a_flow_are_guarded_too() {
     let address = format!("/v1/flows/{}", flow["flow"]["id"].as_str().unwrap());
     let seen = tag(&place.get(&address).await);
     place.post(&format!("{address}/steps/a/complete"), "{}").await.ok();
-    post_if(&place, &format!("{address}/cancel"), &seen, "{}").await.refused(412, "changed");
+    post_if(&place, &format!("{address}/cancel"), &seen, r#"{"why": "x"}"#).await.refused(412, "changed");
     let seen = tag(&place.get(&address).await);
-    post_if(&place, &format!("{address}/cancel"), &seen, "{}").await.ok();
+    post_if(&place, &format!("{address}/cancel"), &seen, r#"{"why": "x"}"#).await.ok();
     place.close().await;
 }
 

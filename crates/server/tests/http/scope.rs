@@ -190,6 +190,7 @@ async fn s9_lists_and_pages_hold_what_is_of_the_tenant_alone() {
         ("/v1/bulk", &ours.bulk, &theirs.bulk),
         ("/step-dispatcher/steps", &ours.step, &theirs.step),
         ("/workflows", &ours.workflow, &theirs.workflow),
+        ("/bulk", &ours.bulk, &theirs.bulk),
     ] {
         let (shown, whole) = (look(&place, &admin, path).await, look(&place, &all, path).await);
         assert_eq!((shown.status, whole.status), (200.try_into().unwrap(), shown.status), "{path}");
@@ -215,6 +216,7 @@ async fn s9_lists_and_pages_hold_what_is_of_the_tenant_alone() {
     }
     for (id, status) in [(&theirs.bulk, 404), (&ours.bulk, 200)] {
         assert_eq!(look(&place, &admin, &format!("/v1/bulk/{id}")).await.status, status);
+        assert_eq!(look(&place, &admin, &format!("/bulk/{id}")).await.status, status);
         let path = format!("/v1/bulk/{id}/cancel");
         assert_eq!(keyed(&place, &admin, &path, json!({"why": "x"})).await.status, status);
     }

@@ -92,6 +92,7 @@ pub async fn everything() -> Showcase {
     let alert = alert(&place).await;
     let mut pages = pages(&steps, [&failed_workflow, &paused_workflow], &flow, alert);
     pages.push(format!("/workflows/{}", crate::timeline::journey(&place).await));
+    pages.push(format!("/bulk/{}", bulk(&place).await));
     made(&place, "/v1/breaker", json!({"off": true, "why": PLANTED, "by": PLANTED})).await;
     Showcase { place, pages, failed_workflow, paused_workflow, waiting_step: steps[3].clone() }
 }
@@ -174,10 +175,22 @@ async fn alert(place: &Place) -> u64 {
     alert
 }
 
+/// Asked for, and nobody does it: what it says is what was written.
+async fn bulk(place: &Place) -> String {
+    let p = PLANTED;
+    let filter = json!({"action": p, "step_key": p, "state": ["pending", "failed"]});
+    id(&made(
+        place,
+        "/v1/bulk",
+        json!({"what": "steps", "filter": filter, "verb": "skip", "why": p, "by": p}),
+    )
+    .await)
+}
+
 fn pages(steps: &[String], workflows: [&String; 2], flow: &str, alert: u64) -> Vec<String> {
     let lists = "/step-dispatcher /step-dispatcher?span=day /step-dispatcher/steps /step-dispatcher/steps?state=skipped /workflows
         /alerts /alerts?state=closed /message-groups /notifications /progress /flows /waiting /pools /executions /definitions
-        /definitions/order /definitions/order/1.1.0?against=1.0.0 /definitions/approval /nodes /settings /keys /audit /sign-in /nothing";
+        /bulk /bulk?what=workflows&label=a:b&state=failed,paused /definitions/order /definitions/order/1.1.0?against=1.0.0 /definitions/approval /nodes /settings /keys /audit /sign-in /nothing";
     let mut pages: Vec<String> = lists.split_whitespace().map(String::from).collect();
     pages.extend(steps.iter().map(|id| format!("/step-dispatcher/steps/{id}")));
     pages.extend(workflows.iter().map(|id| format!("/workflows/{id}")));

@@ -47,6 +47,37 @@ async fn a_worker_claims_runs_and_reports() {
     place.close().await;
 }
 
+/// Whatever a worker calls for an attempt can be seen below it: in the caller's trace, or in one of the step's own.
+#[tokio::test]
+async fn a_worker_is_told_the_span_of_its_attempt() {
+    let place = Place::open();
+    let [trace, above] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+    let request = Request::post("/v1/steps")
+        .header("host", "localhost:7837")
+        .header("content-type", "application/json")
+        .header("traceparent", format!("00-{trace}-{above}-01"))
+        .header("tracestate", "vendor=7");
+    let made = place.send(request.body(r#"{"steps": [{"action": "work"}]}"#.into()).unwrap()).await.ok();
+    let id: model::StepId = made["steps"][0]["id"].as_str().unwrap().parse().unwrap();
+    let page = claim(&place, None, 0).await;
+    let span = |attempt| format!("00-{trace}-{:016x}-01", model::attempt_span(id, attempt));
+    let given = &page["claims"][0];
+    assert_eq!(
+        (&given["traceparent"], &given["tracestate"]),
+        (&json!(span(1)), &json!("vendor=7")),
+        "{given}"
+    );
+    let item = json!([{"step": id.to_string(), "attempt": 1, "outcome": "retry", "after_ms": 0}]);
+    report(&place, &page["session"], item).await;
+    let again = claim(&place, Some(&page["session"]), page["number"].as_u64().unwrap()).await;
+    assert_eq!(again["claims"][0]["traceparent"], json!(span(2)), "{again}");
+    place.create(r#"[{"action": "work"}]"#).await;
+    let own = claim(&place, Some(&page["session"]), again["number"].as_u64().unwrap()).await;
+    let own = own["claims"][0]["traceparent"].as_str().unwrap();
+    assert!(own.starts_with("00-") && !own.contains(trace), "{own}");
+    place.close().await;
+}
+
 #[tokio::test]
 async fn a_worker_is_given_what_is_secret_and_nobody_else() {
     let place = Place::open();

@@ -3,10 +3,18 @@
 use super::figures::{Figures, rate};
 use super::rig::{Rig, fill, noops};
 use super::served::Served;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use engine::Stopwatch;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper_util::rt::TokioIo;
 use serde_json::json;
+use std::net::SocketAddr;
 use std::time::Duration;
+use tokio::net::TcpStream;
 
 const CLIENTS: usize = 8;
 const BATCH: usize = 100;
@@ -29,14 +37,12 @@ pub async fn run(rig: &Rig, n: usize) -> Result<Figures> {
 /// Steps a second, and how long each call took.
 async fn created(rig: &Rig, name: &str, n: usize, batch: usize) -> Result<(f64, Vec<Duration>)> {
     let served = Served::open(rig, name).await?;
-    let body = serde_json::to_string(&json!({ "steps": noops(batch) }))?;
-    let url = format!("{}/v1/steps", served.url);
+    let body = Bytes::from(serde_json::to_vec(&json!({ "steps": noops(batch) }))?);
     let calls = (n / CLIENTS / batch).max(1);
     let watch = Stopwatch::start();
     let mut clients = tokio::task::JoinSet::new();
     for _ in 0..CLIENTS {
-        let http = reqwest::Client::builder().tls_certs_only([]).build()?;
-        clients.spawn(client(http, url.clone(), body.clone(), calls));
+        clients.spawn(client(served.address, body.clone(), calls));
     }
     let mut samples = Vec::with_capacity(CLIENTS * calls);
     while let Some(client) = clients.join_next().await {
@@ -47,12 +53,21 @@ async fn created(rig: &Rig, name: &str, n: usize, batch: usize) -> Result<(f64, 
     Ok((per_s, samples))
 }
 
-async fn client(http: reqwest::Client, url: String, body: String, calls: usize) -> Result<Vec<Duration>> {
+/// A connection and nothing around it: it runs on the processors that are measured.
+async fn client(server: SocketAddr, body: Bytes, calls: usize) -> Result<Vec<Duration>> {
+    let stream = TcpStream::connect(server).await?;
+    stream.set_nodelay(true)?;
+    let (mut calling, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
     let mut samples = Vec::with_capacity(calls);
     for _ in 0..calls {
         let watch = Stopwatch::start();
-        let call = http.post(&url).header("content-type", "application/json").body(body.clone());
-        call.send().await?.error_for_status()?.bytes().await?;
+        let call = Request::post("/v1/steps").header(HOST, server.to_string());
+        let call = call.header(CONTENT_TYPE, "application/json").body(Full::new(body.clone()))?;
+        let answer = calling.send_request(call).await?;
+        let status = answer.status();
+        let told = answer.into_body().collect().await?.to_bytes();
+        ensure!(status.is_success(), "{status}: {}", String::from_utf8_lossy(&told));
         samples.push(watch.elapsed());
     }
     Ok(samples)

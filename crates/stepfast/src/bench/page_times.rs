@@ -20,7 +20,7 @@ const BULK: usize = 1_000;
 const WORKFLOWS: usize = 500;
 
 /// What a person can open; a step and a workflow are put in where their ids belong.
-const PAGES: [&str; 24] = [
+const PAGES: [&str; 25] = [
     "/step-dispatcher",
     "/step-dispatcher/api",
     "/step-dispatcher/steps",
@@ -30,6 +30,7 @@ const PAGES: [&str; 24] = [
     "/workflows",
     "/workflows?state=failed",
     "/workflows/WORKFLOW",
+    "/bulk",
     "/flows",
     "/alerts",
     "/waiting",

@@ -4,7 +4,7 @@ use super::rig::Rig;
 use crate::Local;
 use anyhow::Result;
 use server::Site;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use store::SystemClock;
@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 pub struct Served {
     pub local: Local,
+    pub address: SocketAddr,
     pub url: String,
     close: oneshot::Sender<()>,
     site: JoinHandle<std::io::Result<()>>,
@@ -23,7 +24,8 @@ impl Served {
     pub async fn open(rig: &Rig, name: &str) -> Result<Served> {
         let local = rig.open(name)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let url = format!("http://{}", listener.local_addr()?);
+        let address = listener.local_addr()?;
+        let url = format!("http://{address}");
         let site = Site {
             engine: local.engine.clone(),
             database: rig.database(name)?,
@@ -40,7 +42,7 @@ impl Served {
         let site = tokio::spawn(server::serve(listener, site, async {
             let _ = closed.await;
         }));
-        Ok(Served { local, url, close, site })
+        Ok(Served { local, address, url, close, site })
     }
 
     pub async fn stop(self, grace: Duration) -> Result<()> {

@@ -1,5 +1,6 @@
 //! What can be typed of `bulk`: the same done to many.
 
+use super::reason;
 use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
@@ -31,12 +32,17 @@ pub struct BulkRun {
     #[arg(value_parser = ["steps", "workflows"])]
     pub what: String,
     /// What is done to each, as cancel, retry or skip
-    pub verb: String,
+    #[arg(required_unless_present = "decision")]
+    pub verb: Option<String>,
+    /// What is decided about each workflow that failed, in place of a verb: retry, compensate, mark_resolved and so on
+    #[arg(long, value_name = "DECISION", conflicts_with = "verb")]
+    pub decision: Option<String>,
     /// Which ones, as state=failed, action=charge, queue=slow, workflow=order or label.team=a; for more, write it again: all must hold
     #[arg(long, required = true, value_name = "NAME=VALUE")]
     pub filter: Vec<String>,
-    #[arg(long, default_value = "by hand")]
-    pub why: String,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
     /// Count them, try a few of them, and do nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -13,7 +13,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
         "Workflows",
         &[
             "start", "list", "show", "watch", "progress", "pause", "resume", "cancel", "trigger", "pauses",
-            "polls",
+            "polls", "events",
         ],
     ),
     (
@@ -35,7 +35,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
         &["steps", "message-groups", "pools", "executions", "flows", "subscriptions", "router"],
     ),
     ("The engine", &["status", "groups", "nodes", "ticks", "breaker", "drain"]),
-    ("Upkeep", &["check", "migrate", "backup", "archive", "purge", "keys", "bench", "completions"]),
+    ("Upkeep", &["audit", "check", "migrate", "backup", "archive", "purge", "keys", "bench", "completions"]),
 ];
 
 /// What a program may rely on.
@@ -43,8 +43,8 @@ pub const EXIT_CODES: [(u8, &str); 5] = [
     (0, "done"),
     (1, "the answer is no: not safe yet, something differs or was found, a workflow did not succeed"),
     (2, "wrong usage"),
-    (3, "refused, with the reason"),
-    (4, "the database or the server does not answer"),
+    (3, "refused, with the reason; also a file or an option that cannot be read"),
+    (4, "the database or the server does not answer, or not in a way that is understood"),
 ];
 
 /// Columns of help where nobody knows how wide the terminal is.

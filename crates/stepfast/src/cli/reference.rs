@@ -11,9 +11,9 @@ const HEAD: &str = "# Commands
 
 Made from the code by `STEPFAST_BLESS=1 cargo nextest run -p stepfast reference`; a test compares.
 
-Data goes to standard output and talk to standard error. `--json` prints one object a line, instants as RFC 3339 in UTC, and what a field is called stays as it is. Tables
+Data goes to standard output, messages to standard error. `--json` prints one object a line, instants as RFC 3339 in UTC, and what a field is called stays as it is. Tables
 fit the terminal: wide columns are cut, and the last left out where there is no room; piped, they are whole. Colours are only for a terminal, and not where `NO_COLOR` is set. `--watch`
-looks again every two seconds, `--watch=10` every ten, until Ctrl-C.
+repeats a command every two seconds, `--watch=10` every ten, until Ctrl-C.
 
 Completions for your shell: `stepfast completions bash`, `zsh` or `fish`.
 ";

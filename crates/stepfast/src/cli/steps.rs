@@ -1,5 +1,6 @@
 //! Steps and executions: what can be typed about them.
 
+use super::reason;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -14,15 +15,15 @@ pub enum Steps {
     /// What the attempts of one step came to: those that did not simply succeed, and every delivery
     Attempts { id: String },
     /// Mark as completed
-    Complete(Operate),
+    Complete(EndStep),
     /// Mark as failed; its live children fail with it
-    Fail(Operate),
+    Fail(EndStep),
     /// Stop on purpose; its live children are cancelled
-    Stop(Operate),
+    Stop(EndStep),
     /// Mark as unnecessary; everything below it is skipped
-    Skip(Operate),
+    Skip(EndStep),
     /// Call off; its live children are cancelled
-    Cancel(Operate),
+    Cancel(EndStep),
     /// Run again: a new step takes the place of one that failed
     Retry(Operate),
 }
@@ -62,6 +63,10 @@ pub struct ForgetExecutions {
     /// All that began more than this many days ago, however long it was to be kept
     #[arg(long)]
     pub days: Option<f64>,
+    #[arg(long)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
     /// Only count
     #[arg(long)]
     pub dry_run: bool,
@@ -119,6 +124,9 @@ pub struct Create {
     /// Make them once under this key: the same again prints the same ids. The server keeps its keys, and commands without one theirs
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
+    /// Only look whether they could be made
+    #[arg(long)]
+    pub dry_run: bool,
     /// A JSON file with `{"steps": [...]}`; `-` reads standard input
     #[arg(long, conflicts_with = "action", value_name = "FILE")]
     pub file: Option<PathBuf>,
@@ -154,16 +162,40 @@ pub struct List {
     pub all: bool,
 }
 
+/// What ends a step by hand.
 #[derive(Args)]
-pub struct Operate {
+pub struct EndStep {
     pub id: String,
-    /// Why, for the record
-    #[arg(long, default_value = "by hand")]
-    pub why: String,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
     /// Who, for the record; the user's own name by default
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
     /// Say what would move, and move nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+impl From<EndStep> for Operate {
+    fn from(EndStep { id, why, by, dry_run }: EndStep) -> Operate {
+        Operate { id, why, by, dry_run }
+    }
+}
+
+#[derive(Args)]
+pub struct Operate {
+    pub id: String,
+    /// Why, for the record
+    #[arg(long)]
+    pub why: Option<String>,
+    /// Who, for the record; the user's own name by default
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Say what would move, and move nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Only if the step is still as it was seen: its `version` and its `attempt`, as 3-1
+    #[arg(long, value_name = "VERSION-ATTEMPT")]
+    pub if_revision: Option<String>,
 }

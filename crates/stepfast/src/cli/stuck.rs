@@ -8,6 +8,8 @@ pub enum Stuck {
     Detect(Detect),
     /// The rules that hold, and where they come from
     Rules,
+    /// Make a rule, or change one; what is not named stays as it is
+    SetRule(Box<SetRule>),
     /// Take a rule off the record; one from the start is as it was
     RemoveRule {
         name: String,
@@ -23,6 +25,43 @@ pub enum Stuck {
         #[arg(long, env = "STEPFAST_BY")]
         by: Option<String>,
     },
+}
+
+#[derive(Args)]
+pub struct SetRule {
+    pub name: String,
+    /// What it looks at: step, workflow, message_group, flow and so on
+    #[arg(long)]
+    pub entity: Option<String>,
+    /// Only in these states, separated by commas
+    #[arg(long = "state", value_name = "STATES", value_delimiter = ',')]
+    pub states: Vec<String>,
+    #[arg(long)]
+    pub action: Option<String>,
+    /// Only workflows of this definition
+    #[arg(long, value_name = "KEY")]
+    pub definition: Option<String>,
+    /// How long it stands still, as 30m or 2h
+    #[arg(long, value_name = "SPAN")]
+    pub older_than: Option<String>,
+    /// Since when that is counted: created, state or progress
+    #[arg(long)]
+    pub clock: Option<String>,
+    /// low, medium, high or critical
+    #[arg(long)]
+    pub severity: Option<String>,
+    /// What is done about it: retry, cancel, escalate or notify
+    #[arg(long)]
+    pub remedy: Option<String>,
+    /// Whether that is done by itself
+    #[arg(long, value_enum)]
+    pub auto: Option<OnOff>,
+    /// Whether it holds at all
+    #[arg(long, value_enum)]
+    pub enabled: Option<OnOff>,
+    /// Who, for the audit
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -42,6 +81,8 @@ pub struct Detect {
     /// Also show the alerts that wait for a person
     #[arg(long)]
     pub show_queue: bool,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
 }
 
 #[derive(Subcommand)]
@@ -116,4 +157,6 @@ pub struct ListAlerts {
     pub rule: Option<String>,
     #[arg(long, default_value_t = 100)]
     pub limit: usize,
+    #[arg(long, value_name = "ID")]
+    pub after: Option<u64>,
 }

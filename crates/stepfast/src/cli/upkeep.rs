@@ -1,5 +1,6 @@
 //! Looking after a database: what can be typed about it.
 
+use super::reason;
 use crate::bench::Workload;
 use clap::Args;
 use std::path::PathBuf;
@@ -10,6 +11,30 @@ pub struct Ticks {
     pub group: Option<String>,
     #[arg(long, default_value_t = 20)]
     pub limit: usize,
+}
+
+#[derive(Args)]
+pub struct Audit {
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+    #[arg(long, value_name = "N")]
+    pub after: Option<i64>,
+}
+
+#[derive(Args)]
+pub struct Events {
+    /// Only these kinds, as workflow.failed or workflow.*; separated by commas
+    #[arg(long = "type", value_name = "TYPES", value_delimiter = ',')]
+    pub types: Vec<String>,
+    /// Only those of this workflow
+    #[arg(long, value_name = "ID")]
+    pub workflow: Option<String>,
+    /// From behind this event on, as the last one was told; else from now on
+    #[arg(long, value_name = "ID")]
+    pub after: Option<String>,
+    /// End after so many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
 }
 
 #[derive(Args)]
@@ -31,6 +56,11 @@ pub struct Archive {
     /// Trees whose last activity is older than this many days
     #[arg(long, default_value_t = 5.0)]
     pub days: f64,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -46,6 +76,11 @@ pub struct Purge {
     /// Tick records too
     #[arg(long)]
     pub ticks: bool,
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -1,5 +1,6 @@
 //! Workflows and their definitions: what can be typed about them.
 
+use super::reason;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -73,8 +74,8 @@ pub struct Apply {
 
 #[derive(Args)]
 pub struct Definitions {
-    /// Only the versions of this workflow
-    #[arg(id = "workflow_key", value_name = "KEY")]
+    /// Only the versions of this workflow; with a version, what that one says
+    #[arg(id = "workflow_key", value_name = "KEY[@VERSION]")]
     pub key: Option<String>,
 }
 
@@ -92,6 +93,9 @@ pub struct Start {
     /// Start it once under this key: the same again prints the same id
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
+    /// Only look whether it could be started with this
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Args)]
@@ -132,12 +136,12 @@ pub struct WatchWorkflow {
     pub id: String,
 }
 
-/// What the three verbs share.
+/// What verbs share that can be taken back, or ask for a reason themselves.
 #[derive(Args)]
 pub struct Steer {
     /// Why, for the record
-    #[arg(long, default_value = "by hand")]
-    pub why: String,
+    #[arg(long)]
+    pub why: Option<String>,
     /// Who, for the record; the user's own name by default
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
@@ -147,6 +151,29 @@ pub struct Steer {
     /// Only if the workflow is still at this revision, as `show` told it
     #[arg(long, value_name = "N")]
     pub if_revision: Option<u64>,
+}
+
+/// What verbs share that throw work away: somebody has to say why.
+#[derive(Args)]
+pub struct Ending {
+    /// Why, for the record; needed, unless it is only tried
+    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    pub why: Option<String>,
+    /// Who, for the record; the user's own name by default
+    #[arg(long, env = "STEPFAST_BY")]
+    pub by: Option<String>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Only if the workflow is still at this revision, as `show` told it
+    #[arg(long, value_name = "N")]
+    pub if_revision: Option<u64>,
+}
+
+impl From<Ending> for Steer {
+    fn from(Ending { why, by, dry_run, if_revision }: Ending) -> Steer {
+        Steer { why, by, dry_run, if_revision }
+    }
 }
 
 #[derive(Args)]
@@ -190,6 +217,9 @@ pub struct Trigger {
     /// The id of this message: the same again changes nothing
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
+    /// Send nothing: make a new token with which somebody else may, and print it once
+    #[arg(long, conflicts_with_all = ["payload", "id"])]
+    pub token: bool,
     /// Who, for the record; the user's own name by default
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
@@ -222,7 +252,7 @@ pub struct Cancel {
     #[arg(long, requires = "stuck")]
     pub yes: bool,
     #[command(flatten)]
-    pub steer: Steer,
+    pub steer: Ending,
 }
 
 #[derive(Args)]
@@ -299,7 +329,7 @@ pub struct Compensate {
     #[arg(long, value_name = "KEY", conflicts_with = "steps")]
     pub from: Option<String>,
     #[command(flatten)]
-    pub steer: Steer,
+    pub steer: Ending,
 }
 
 #[derive(Args)]
@@ -310,7 +340,7 @@ pub struct SkipCompensation {
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]
-    pub steer: Steer,
+    pub steer: Ending,
 }
 
 #[derive(Args)]

@@ -67,7 +67,7 @@ fn filter(args: &ListAlerts) -> Result<AlertFilter> {
         entity: args.entity.clone(),
         entity_id: args.entity_id.clone(),
         rule: args.rule.clone(),
-        before: None,
+        before: args.after,
         limit: args.limit.clamp(1, model::limits::PAGE_ROWS_MAX),
     })
 }
@@ -90,7 +90,8 @@ fn query(args: &ListAlerts) -> Vec<(&'static str, String)> {
     let some = pairs.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
     let all =
         [("state", state.to_string()), ("queue", args.queue.to_string()), ("limit", args.limit.to_string())];
-    all.into_iter().chain(some).collect()
+    let after = args.after.map(|after| ("after", after.to_string()));
+    all.into_iter().chain(some).chain(after).collect()
 }
 
 async fn list(settings: &Settings, common: &Common, args: &ListAlerts) -> Result<ExitCode> {
@@ -101,12 +102,13 @@ async fn list(settings: &Settings, common: &Common, args: &ListAlerts) -> Result
     .await?;
     if common.json {
         page.alerts.iter().for_each(output::line);
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        let head =
+            ["id", "severity", "entity", "reason", "description", "stuck since", "state", "assigned to"];
+        output::table(&head, page.alerts.into_iter().map(row).collect());
     }
-    let head = ["id", "severity", "entity", "reason", "description", "stuck since", "state", "assigned to"];
-    output::table(&head, page.alerts.into_iter().map(row).collect());
-    if page.next.is_some() {
-        eprintln!("there are more; --limit shows them");
+    if let Some(next) = page.next {
+        eprintln!("there are more; see --after {next}");
     }
     Ok(ExitCode::SUCCESS)
 }

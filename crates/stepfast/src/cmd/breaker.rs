@@ -6,14 +6,15 @@ use crate::Refused;
 use crate::cli::{Breaker as Verb, Common, Drain, Switch};
 use crate::config::Settings;
 use crate::door::Door;
+use crate::window::Window;
 use anyhow::Result;
 use engine::Stopwatch;
 use model::{Breaker, DispatchGroup};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
-use store::Browse;
 use store::{Clock, SystemClock};
+use wire::{BreakerView, DrainView};
 
 /// Between two looks while waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -21,15 +22,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub async fn run(settings: &Settings, common: &Common, verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::On(args) => switch(settings, common, &args, false).await,
-        Verb::Off(args) => switch(settings, common, &args, true).await,
-        Verb::Status => status(settings, common.json),
+        Verb::Off(args) => switch(settings, common, &args.into(), true).await,
+        Verb::Status => status(settings, common).await,
     }
 }
 
-fn group(settings: &Settings, name: Option<&String>) -> Result<Option<DispatchGroup>> {
+/// A server that is named knows its own groups.
+fn group(settings: &Settings, common: &Common, name: Option<&String>) -> Result<Option<DispatchGroup>> {
     let Some(name) = name else { return Ok(None) };
     let group = DispatchGroup::new(name);
-    if !settings.engine.groups.contains(&group) {
+    if common.server.is_none() && !settings.engine.groups.contains(&group) {
         let known: Vec<&str> = settings.engine.groups.iter().map(DispatchGroup::as_str).collect();
         return Err(Refused(format!(
             "`{name}` is not a dispatch group; {}",
@@ -50,84 +52,91 @@ async fn switch(settings: &Settings, common: &Common, args: &Switch, off: bool) 
         since: Some(now),
         until: args.ttl.filter(|_| off).map(|s| now + Duration::from_secs(s)),
     };
-    let scope = group(settings, args.group.as_ref())?;
+    let scope = group(settings, common, args.group.as_ref())?;
     let door = Door::open(settings, common.server.as_deref(), "breaker")?;
     let done = door.set_breaker(scope, breaker, &by, args.ttl).await;
     door.close().await?;
-    done?;
-    status(settings, common.json)
-}
-
-fn status(settings: &Settings, json: bool) -> Result<ExitCode> {
-    let browse = settings.database.browse()?;
-    tell_restored(&browse)?;
-    let now = SystemClock::default().now();
-    let scopes = std::iter::once(("everywhere".to_string(), browse.breaker()?))
-        .chain(browse.groups()?.into_iter().map(|g| (g.dispatch_group.to_string(), g.breaker)));
-    for (scope, breaker) in scopes.filter(|(scope, b)| scope == "everywhere" || b.off) {
-        let off = breaker.is_off(now);
-        if json {
-            output::line(&json!({"scope": scope, "off": off, "why": breaker.why, "by": breaker.by,
-                "since": output::at(breaker.since), "until": output::at(breaker.until)}));
-            continue;
-        }
-        let why = breaker.why.filter(|_| off).map(|w| format!(", because {w}")).unwrap_or_default();
-        let by = breaker.by.filter(|_| off).map(|b| format!(", by {b}")).unwrap_or_default();
-        let since = if off { format!(" since {}", output::time(breaker.since)) } else { String::new() };
-        let until = breaker
-            .until
-            .filter(|_| off)
-            .map(|u| format!(", until {}", output::time(Some(u))))
-            .unwrap_or_default();
-        output::text(format_args!("{scope}: {}{since}{by}{why}{until}", if off { "off" } else { "on" }));
-    }
+    tell(&done?, common.json);
     Ok(ExitCode::SUCCESS)
 }
 
+async fn status(settings: &Settings, common: &Common) -> Result<ExitCode> {
+    let window = Window::open(settings, common)?;
+    tell_restored(&window)?;
+    let found = window.breakers().await?;
+    tell(&found.everywhere, common.json);
+    found.groups.iter().filter(|group| group.off).for_each(|group| tell(group, common.json));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(breaker: &BreakerView, json: bool) {
+    let BreakerView { dispatch_group, off, why, by, since, until, .. } = breaker;
+    let scope = dispatch_group.as_deref().unwrap_or("everywhere");
+    if json {
+        return output::line(
+            &json!({"scope": scope, "off": off, "why": why, "by": by, "since": since, "until": until}),
+        );
+    }
+    if !off {
+        return output::text(format_args!("{scope}: on"));
+    }
+    let since = output::instant(since.as_ref());
+    let by = by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
+    let why = why.as_ref().map(|why| format!(", because {why}")).unwrap_or_default();
+    let until = until.as_ref().map(|at| format!(", until {}", output::instant(Some(at)))).unwrap_or_default();
+    output::text(format_args!("{scope}: off since {since}{by}{why}{until}"));
+}
+
 pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<ExitCode> {
-    let scope = group(settings, args.group.as_ref())?;
-    let browse = settings.database.browse()?;
-    if !is_off(&browse, scope.as_ref())? {
-        let switch_args = Switch {
-            group: args.group.clone(),
-            why: args.why.or_else(|| Some("drain".into())),
-            by: args.by,
-            ttl: args.ttl,
-        };
-        let quiet = Common { json: common.json, ..common.clone() };
-        switch(settings, &quiet, &switch_args, true).await?;
+    let scope = group(settings, common, args.group.as_ref())?;
+    let window = Window::open(settings, common)?;
+    if !args.dry_run && !is_off(&window, scope.as_ref()).await? {
+        if args.why.is_none() {
+            let problem = "dispatching is on, and switching it off goes on record; say why with --why";
+            return Err(Refused(problem.into()).into());
+        }
+        let switch_args = Switch { group: args.group.clone(), why: args.why, by: args.by, ttl: args.ttl };
+        switch(settings, common, &switch_args, true).await?;
     }
     let name = scope.as_ref().map(DispatchGroup::as_str);
     let watch = Stopwatch::start();
     let bar = (args.wait && !common.json).then(indicatif::ProgressBar::new_spinner);
-    loop {
-        let in_flight = browse.in_flight(name)?;
-        let safe = in_flight == 0 && is_off(&browse, scope.as_ref())?;
+    let found = loop {
+        let found = window.drain(name).await?;
         if let Some(bar) = &bar {
-            bar.set_message(format!("{in_flight} step(s) in flight"));
+            bar.set_message(format!("{} step(s) in flight", found.in_flight));
             bar.tick();
         }
-        if safe || !args.wait || watch.elapsed() > Duration::from_secs(args.timeout) {
-            if let Some(bar) = bar {
-                bar.finish_and_clear();
-            }
-            if common.json {
-                output::line(&json!({"safe": safe, "in_flight": in_flight}));
-            } else if safe {
-                output::text("safe to restart: nothing is dispatched or running");
-            } else {
-                output::text(format_args!("not safe: {in_flight} step(s) are dispatched or running"));
-            }
-            return Ok(if safe { ExitCode::SUCCESS } else { ExitCode::from(1) });
+        if found.safe || !args.wait || watch.elapsed() > Duration::from_secs(args.timeout) {
+            break found;
         }
         tokio::time::sleep(LOOK_EVERY).await;
+    };
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let DrainView { safe, in_flight, .. } = found;
+    if common.json {
+        output::line(&json!({"safe": safe, "in_flight": in_flight}));
+    } else {
+        output::text(told(&found));
+    }
+    Ok(if safe { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn told(found: &DrainView) -> String {
+    match (found.safe, found.breaker.off) {
+        (true, _) => "safe to restart: nothing is dispatched or running".into(),
+        (_, true) => format!("not safe: {} step(s) are dispatched or running", found.in_flight),
+        (_, false) => {
+            format!("not safe: work is dispatched, and {} step(s) are dispatched or running", found.in_flight)
+        }
     }
 }
 
-fn is_off(browse: &Browse, scope: Option<&DispatchGroup>) -> Result<bool> {
-    let now = SystemClock::default().now();
-    let groups = browse.groups()?;
-    let group_off =
-        scope.is_some_and(|s| groups.iter().any(|g| &g.dispatch_group == s && g.breaker.is_off(now)));
-    Ok(browse.breaker()?.is_off(now) || group_off)
+async fn is_off(window: &Window, scope: Option<&DispatchGroup>) -> Result<bool> {
+    let found = window.breakers().await?;
+    let name = scope.map(DispatchGroup::as_str);
+    let is_named = |group: &BreakerView| name.is_some() && group.dispatch_group.as_deref() == name;
+    Ok(found.everywhere.off || found.groups.iter().any(|group| group.off && is_named(group)))
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, to_value};
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
-use wire::{BulkBody, BulkFilter, BulkPage, BulkPreview, BulkView, OperateBody};
+use wire::{BulkBody, BulkFilter, BulkPage, BulkPreview, BulkView, OperateBody, ResolveBody};
 
 /// How often it is looked at.
 const EVERY: Duration = Duration::from_millis(250);
@@ -51,8 +51,12 @@ impl Server<'_> {
         let body = BulkBody {
             what: args.what.clone(),
             filter: filter(&args.filter)?,
-            verb: Some(args.verb.clone()),
-            why: Some(args.why.clone()),
+            verb: args.verb.clone(),
+            decision: args
+                .decision
+                .clone()
+                .map(|decision| ResolveBody { decision, ..ResolveBody::default() }),
+            why: args.why.clone(),
             dry_run: true,
             per_second: args.per_second,
             by: Some(whoever(args.by.clone())),
@@ -155,10 +159,15 @@ fn filter(parts: &[String]) -> Result<BulkFilter> {
     serde_json::from_value(said.into()).map_err(|problem| Refused(format!("--filter: {problem}")).into())
 }
 
+/// What is done to each.
+fn word(args: &BulkRun) -> &str {
+    args.verb.as_deref().or(args.decision.as_deref()).unwrap_or_default()
+}
+
 /// How many, and what would become of a few.
 fn foretell(args: &BulkRun, preview: &BulkPreview) -> Vec<String> {
     let more = if preview.more { "more than " } else { "" };
-    let mut lines = vec![format!("this would {} {more}{} {}", args.verb, preview.matched, args.what)];
+    let mut lines = vec![format!("this would {} {more}{} {}", word(args), preview.matched, args.what)];
     for sample in &preview.sample {
         let refused = if sample.refused { "refused: " } else { "" };
         lines.push(format!("  {}  {refused}{}", sample.id, sample.would));
@@ -170,7 +179,7 @@ fn is_agreed(args: &BulkRun, preview: &BulkPreview) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!(Refused("write --yes to do it, or --dry-run to look".into()));
     }
-    eprint!("{} {} {}? [y/N] ", args.verb, preview.matched, args.what);
+    eprint!("{} {} {}? [y/N] ", word(args), preview.matched, args.what);
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -2,49 +2,44 @@
 
 use super::output;
 use super::storage::tell_restored;
-use crate::cli::Check;
+use crate::cli::{Check, Common};
 use crate::config::Settings;
+use crate::window::Window;
 use anyhow::Result;
-use serde_json::json;
 use std::process::ExitCode;
-use store::{Clock, SystemClock};
 
-pub fn run(settings: &Settings, args: &Check, json: bool) -> Result<ExitCode> {
-    let browse = settings.database.browse()?;
-    let offline = settings.database.decider()?.is_none();
+pub async fn run(settings: &Settings, common: &Common, args: &Check) -> Result<ExitCode> {
+    let window = Window::open(settings, common)?;
+    // A server that answers has the database.
+    let is_offline = common.server.is_none() && settings.database.decider()?.is_none();
     let bar = indicatif::ProgressBar::new(0);
-    let checked = browse.check(SystemClock::default().now(), offline, |done, all| {
+    let checked = window.check(is_offline, |done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
-    })?;
+    });
+    let checked = checked.await?;
     bar.finish_and_clear();
-    tell_restored(&browse)?;
-    if args.verbose && !json {
-        for (id, title, note) in &checked.looked_at {
-            output::text(format_args!(
-                "{id:<6} {title}{}",
-                note.as_ref().map(|n| format!(" ({n})")).unwrap_or_default()
-            ));
+    tell_restored(&window)?;
+    if args.verbose && !common.json {
+        for looked in &checked.looked_at {
+            let note = looked.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+            output::text(format_args!("{:<6} {}{note}", looked.invariant, looked.title));
         }
     }
     for finding in &checked.findings {
-        if json {
-            output::line(
-                &json!({"invariant": finding.invariant, "title": finding.title, "entity": finding.entity,
-                "problem": finding.problem}),
-            );
-        } else {
-            output::text(format_args!(
+        match common.json {
+            true => output::line(finding),
+            false => output::text(format_args!(
                 "{}: {} ({}; {})",
                 finding.invariant, finding.problem, finding.entity, finding.title
-            ));
+            )),
         }
     }
-    if checked.findings.is_empty() {
-        if !json {
-            output::text(format_args!("clean: {} invariants hold", checked.looked_at.len()));
-        }
-        return Ok(ExitCode::SUCCESS);
+    if !checked.clean {
+        return Ok(ExitCode::from(1));
     }
-    Ok(ExitCode::from(1))
+    if !common.json {
+        output::text(format_args!("clean: {} invariants hold", checked.invariants));
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -3,13 +3,25 @@
 use super::output;
 use crate::cli::{Common, Definitions};
 use crate::config::Settings;
+use crate::named::Named;
 use crate::window::Window;
 use anyhow::Result;
+use server::answers;
 use std::process::ExitCode;
 use wire::DefinitionView;
 
 pub async fn run(settings: &Settings, common: &Common, args: &Definitions) -> Result<ExitCode> {
-    let found = Window::open(settings, common)?.definitions(args.key.as_deref()).await?;
+    let window = Window::open(settings, common)?;
+    if let Some(one) = args.key.as_deref().filter(|key| key.contains('@')) {
+        let definition = window.definition(&Named::parse(one)?).await?;
+        let written = answers::as_written(&definition);
+        match common.json {
+            true => output::line(&written),
+            false => output::text(serde_json::to_string_pretty(&written)?),
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let found = window.definitions(args.key.as_deref()).await?;
     if common.json {
         found.iter().for_each(output::line);
     } else {

@@ -1,6 +1,7 @@
 //! `demo`: a live engine with one of everything and a stream of sample work, to look around.
 
 mod orders;
+mod receiver;
 mod scene;
 
 use super::serve::{Running, stop_signals};
@@ -19,9 +20,11 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     settings.database = Database::Sqlite(dir.join("demo.db"));
     settings.bind = loopback(args.port.unwrap_or(settings.bind.port()));
     settings.engine.stuck = scene::stuck(&settings.engine.stuck);
+    let (receiver, taking) = receiver::start().await?;
+    settings.actions.http = settings.actions.http.and(receiver);
     let running = Running::start(settings.clone()).await?;
     let stopped = stop_signals();
-    scene::set(&running.local).await?;
+    scene::set(&running.local, receiver).await?;
     tell(&running.url, &settings);
     let engine = running.local.engine.clone();
     let looking = tokio::spawn(async move { scene::look(&engine).await });
@@ -33,6 +36,7 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     looking.abort();
     orders.abort();
     running.stop().await?;
+    taking.abort();
     if !keep {
         let _ = std::fs::remove_dir_all(&dir);
     }
@@ -54,7 +58,7 @@ fn tell(url: &str, settings: &Settings) {
     println!("  stepfast message-groups show customer-7   a line that is blocked, and by what");
     println!("  stepfast progress                         what is half done");
     println!("  stepfast steps show ID                    why a step is not running");
-    println!("  stepfast drain --wait                     wait until it is safe to restart");
+    println!("  stepfast drain --wait --why deploy        wait until it is safe to restart");
     println!("  stepfast breaker on                       and go on\n");
     println!("Ctrl-C stops it.");
 }

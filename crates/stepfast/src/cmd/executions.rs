@@ -1,75 +1,74 @@
 //! `executions`: what is done once under a key, and what is forgotten of it.
 
-use super::output;
+use super::{output, whoever};
 use crate::Refused;
 use crate::cli::{Common, Executions, ForgetExecutions, ListExecutions};
 use crate::config::Settings;
 use crate::door::Door;
+use crate::window::Window;
 use anyhow::{Result, bail};
 use model::{ExecutionName, limits};
-use server::executions;
 use std::process::ExitCode;
-use store::executions::{ExecutionFilter, ExecutionLine};
-use wire::ForgottenView;
+use store::Asked;
+use store::executions::ExecutionFilter;
+use wire::{ExecutionView, ForgottenView};
 
 const DAYS_MAX: f64 = 36_500.0;
 
 pub async fn run(settings: &Settings, common: &Common, verb: Executions) -> Result<ExitCode> {
     match verb {
-        Executions::List(args) => list(settings, &args, common.json),
-        Executions::Show { namespace, key } => show(settings, ExecutionName { namespace, key }, common.json),
+        Executions::List(args) => list(settings, common, &args).await,
+        Executions::Show { namespace, key } => {
+            show(settings, common, &ExecutionName { namespace, key }).await
+        }
         Executions::Forget(args) => forget(settings, common, &args).await,
     }
 }
 
-fn list(settings: &Settings, args: &ListExecutions, json: bool) -> Result<ExitCode> {
-    let browse = settings.database.browse()?;
+async fn list(settings: &Settings, common: &Common, args: &ListExecutions) -> Result<ExitCode> {
+    let window = Window::open(settings, common)?;
     let unknown = |e: model::UnknownWord| Refused(format!("--state: {e}"));
     let mut filter = ExecutionFilter {
         namespace: args.namespace.clone(),
         state: args.state.as_ref().map(|word| word.parse().map_err(unknown)).transpose()?,
-        after: None,
-        limit: if args.all { limits::PAGE_ROWS_MAX } else { args.limit },
+        ..ExecutionFilter::default()
     };
+    let (mut left, mut after) = (if args.all { usize::MAX } else { args.limit.max(1) }, None);
     let mut rows = Vec::new();
-    loop {
-        let page = browse.executions(&filter)?;
-        let more = args.all && page.len() == filter.limit;
-        if json {
-            page.iter().for_each(|line| output::line(&executions::line_view(line)));
-        } else {
-            rows.extend(page.iter().map(cells));
+    while left > 0 {
+        filter.limit = left.min(limits::PAGE_ROWS_MAX);
+        let page = window.executions(&filter, after.as_deref()).await?;
+        left = left.saturating_sub(page.executions.len());
+        match common.json {
+            true => page.executions.iter().for_each(output::line),
+            false => rows.extend(page.executions.into_iter().map(cells)),
         }
-        match page.last() {
-            Some(last) if more => filter.after = Some((last.created_at, last.name.clone())),
-            _ => break,
+        match page.next {
+            None => break,
+            next => after = next,
         }
     }
-    if !json {
+    if !common.json {
         output::table(&["namespace", "key", "state", "attempt", "failed", "begun", "kept until"], rows);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn cells(line: &ExecutionLine) -> Vec<String> {
+fn cells(line: ExecutionView) -> Vec<String> {
     vec![
-        line.name.namespace.clone(),
-        line.name.key.clone(),
-        line.state.to_string(),
+        line.namespace,
+        line.key,
+        line.state,
         line.attempt.to_string(),
         format!("{}/{}", line.failed_attempts, line.max_attempts),
-        output::time(Some(line.created_at)),
-        output::time(Some(line.keep_until)),
+        output::instant(Some(&line.created_at)),
+        output::instant(Some(&line.keep_until)),
     ]
 }
 
-fn show(settings: &Settings, name: ExecutionName, json: bool) -> Result<ExitCode> {
-    let browse = settings.database.browse()?;
-    let Some(shown) = browse.execution(&name)? else {
-        bail!(Refused(format!("there is no execution {name}")))
-    };
-    let view = executions::show_view(&shown);
-    if json {
+async fn show(settings: &Settings, common: &Common, name: &ExecutionName) -> Result<ExitCode> {
+    let view = Window::open(settings, common)?.execution(name).await?;
+    if common.json {
         output::line(&view);
         return Ok(ExitCode::SUCCESS);
     }
@@ -94,10 +93,11 @@ async fn forget(settings: &Settings, common: &Common, args: &ForgetExecutions) -
     if let Some(days) = args.days.filter(|days| !(0.0..=DAYS_MAX).contains(days)) {
         bail!(Refused(format!("--days {days} is out of range; write a number from 0 to {DAYS_MAX}")));
     }
+    let asked = Asked { who: whoever(args.by.clone()), why: args.why.clone() };
     let door = Door::open(settings, common.server.as_deref(), "executions forget")?;
     let mut total = ForgottenView::default();
     let outcome = loop {
-        match door.forget_executions(args.days, args.dry_run).await {
+        match door.forget_executions(args.days, &asked, args.dry_run).await {
             Err(problem) => break Err(problem),
             Ok(page) => {
                 total.executions += page.executions;

@@ -1,51 +1,29 @@
 //! `groups`: who decides for each dispatch group, and what waits in it.
 
 use super::output;
+use crate::cli::Common;
+use crate::config::Settings;
+use crate::window::Window;
 use anyhow::Result;
-use model::State;
 use serde_json::json;
 use std::process::ExitCode;
-use store::Browse;
+use wire::{GroupView, TickView};
 
-pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
-    let totals = browse.totals()?.tallies;
+/// Seconds that are looked at for what was left over.
+const TICKS: usize = 60;
+
+pub async fn run(settings: &Settings, common: &Common) -> Result<ExitCode> {
+    let window = Window::open(settings, common)?;
     let mut rows = Vec::new();
-    for group in browse.groups()? {
-        let count = |states: &[State]| -> i64 {
-            let mine = totals
-                .iter()
-                .filter(|(k, _)| k.dispatch_group == group.dispatch_group && states.contains(&k.state));
-            mine.map(|(_, n)| n).sum()
-        };
-        let (pending, running) = (count(&[State::Pending]), count(&[State::Dispatched, State::Running]));
-        let failed = count(&[State::Failed, State::Stopped, State::TimedOut]);
-        let ticks = browse.ticks(Some(group.dispatch_group.as_str()), 60)?;
-        let capped: u64 = ticks.iter().map(|t| t.capped).sum();
-        let left_over: u64 = ticks.iter().map(|t| t.left_over).sum();
-        if json {
-            output::line(&json!({
-                "dispatch_group": group.dispatch_group, "owner": group.owner.map(|o| o.to_string()), "epoch": group.epoch,
-                "pending": pending, "running": running, "failed": failed,
-                "breaker": {"off": group.breaker.off, "why": group.breaker.why, "by": group.breaker.by,
-                    "since": output::at(group.breaker.since), "until": output::at(group.breaker.until)},
-                "current_tick_id": group.current_tick, "last_tick_completed": output::at(group.last_tick_completed_at),
-                "last_selected_at": output::at(group.last_selected_at), "capped": capped, "capped_with_left_over": left_over,
-            }));
-            continue;
+    for group in window.groups().await? {
+        let ticks = window.ticks(Some(&group.dispatch_group), TICKS).await?;
+        let line = Line::of(&group, &ticks);
+        match common.json {
+            true => output::line(&line.json(&group)),
+            false => rows.push(line.cells(&group)),
         }
-        rows.push(vec![
-            group.dispatch_group.to_string(),
-            pending.to_string(),
-            running.to_string(),
-            failed.to_string(),
-            if group.breaker.off { "off".into() } else { "on".into() },
-            group.owner.map_or_else(|| "-".into(), |o| o.to_string()),
-            group.epoch.to_string(),
-            output::time(group.last_tick_completed_at),
-            format!("{capped}/{left_over}"),
-        ]);
     }
-    if !json {
+    if !common.json {
         let head = [
             "group",
             "pending",
@@ -60,4 +38,49 @@ pub fn run(browse: &Browse, json: bool) -> Result<ExitCode> {
         output::table(&head, rows);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is added up for one of them.
+struct Line {
+    running: i64,
+    failed: i64,
+    capped: u64,
+    left_over: u64,
+}
+
+impl Line {
+    fn of(group: &GroupView, ticks: &[TickView]) -> Line {
+        let steps = &group.steps;
+        Line {
+            running: steps.dispatched + steps.running,
+            failed: steps.failed + steps.stopped + steps.timed_out,
+            capped: ticks.iter().map(|tick| tick.capped).sum(),
+            left_over: ticks.iter().map(|tick| tick.left_over).sum(),
+        }
+    }
+
+    fn json(&self, group: &GroupView) -> serde_json::Value {
+        let breaker = &group.breaker;
+        json!({
+            "dispatch_group": group.dispatch_group, "owner": group.owner, "epoch": group.epoch,
+            "pending": group.steps.pending, "running": self.running, "failed": self.failed,
+            "breaker": {"off": breaker.off, "why": breaker.why, "by": breaker.by, "since": breaker.since, "until": breaker.until},
+            "current_tick_id": group.current_tick_id, "last_tick_completed": group.last_tick_completed_at,
+            "last_selected_at": group.last_selected_at, "capped": self.capped, "capped_with_left_over": self.left_over,
+        })
+    }
+
+    fn cells(&self, group: &GroupView) -> Vec<String> {
+        vec![
+            group.dispatch_group.clone(),
+            group.steps.pending.to_string(),
+            self.running.to_string(),
+            self.failed.to_string(),
+            if group.breaker.off { "off".into() } else { "on".into() },
+            group.owner.clone().unwrap_or_else(|| "-".into()),
+            group.epoch.to_string(),
+            output::instant(group.last_tick_completed_at.as_ref()),
+            format!("{}/{}", self.capped, self.left_over),
+        ]
+    }
 }

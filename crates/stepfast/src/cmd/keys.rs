@@ -5,17 +5,16 @@ use crate::Refused;
 use crate::cli::{Common, KeyCreate, KeyRevoke, Keys};
 use crate::config::Settings;
 use crate::door::Door;
+use crate::window::Window;
 use anyhow::Result;
 use model::{KeyId, NewKey};
-use server::convert::key_view;
 use std::process::ExitCode;
-use store::{Clock, SystemClock};
 use wire::KeyView;
 
 pub async fn run(settings: &Settings, common: &Common, verb: Keys) -> Result<ExitCode> {
     match verb {
         Keys::Create(args) => create(settings, common, args).await,
-        Keys::List => list(settings, common.json),
+        Keys::List => list(settings, common).await,
         Keys::Revoke(args) => revoke(settings, common, args).await,
     }
 }
@@ -39,16 +38,14 @@ async fn create(settings: &Settings, common: &Common, args: KeyCreate) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(settings: &Settings, json: bool) -> Result<ExitCode> {
-    let now = SystemClock::default().now();
-    let keys = settings.database.browse()?.keys()?;
-    let views = keys.iter().map(|key| key_view(key, now));
-    if json {
-        views.for_each(|view| output::line(&view));
+async fn list(settings: &Settings, common: &Common) -> Result<ExitCode> {
+    let keys = Window::open(settings, common)?.keys().await?;
+    if common.json {
+        keys.iter().for_each(output::line);
         return Ok(ExitCode::SUCCESS);
     }
     let head = ["id", "name", "role", "scope", "state", "created", "by", "expires", "last used"];
-    output::table(&head, views.map(row).collect());
+    output::table(&head, keys.into_iter().map(row).collect());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,6 +71,9 @@ async fn revoke(settings: &Settings, common: &Common, args: KeyRevoke) -> Result
         .id
         .parse()
         .map_err(|_| Refused("this is not the id of a key; `stepfast keys list` shows the ids".into()))?;
+    if args.dry_run {
+        return would_revoke(settings, common, id).await;
+    }
     let door = Door::open(settings, common.server.as_deref(), "keys revoke")?;
     let revoked = door.revoke_key(id, whoever(args.by)).await;
     door.close().await?;
@@ -82,6 +82,19 @@ async fn revoke(settings: &Settings, common: &Common, args: KeyRevoke) -> Result
         output::line(&revoked);
     } else {
         output::text(format_args!("key {} of {} is revoked", revoked.id, revoked.name));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn would_revoke(settings: &Settings, common: &Common, id: KeyId) -> Result<ExitCode> {
+    let keys = Window::open(settings, common)?.keys().await?;
+    let found = keys.into_iter().find(|key| key.id == id.to_string());
+    let key = found.ok_or_else(|| Refused(format!("there is no key {id}")))?;
+    match common.json {
+        true => output::line(&key),
+        false => {
+            output::text(format_args!("key {} of {} would be revoked; it is {}", key.id, key.name, key.state))
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

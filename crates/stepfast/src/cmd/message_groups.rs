@@ -1,34 +1,34 @@
 //! `message-groups`: the lines of steps that are done in order, what holds them back, and what is done about it.
 
-use super::{output, whoever};
+use super::{BY_HAND, output, whoever};
 use crate::Refused;
 use crate::cli::{Common, GroupOperate, MessageGroups};
 use crate::config::Settings;
 use crate::door::Door;
-use anyhow::{Result, bail};
+use crate::window::Window;
+use anyhow::Result;
 use engine::{GroupOperation, GroupVerb};
-use server::answers;
 use std::process::ExitCode;
 use wire::{HoldView, MessageGroupView};
 
 pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> Result<ExitCode> {
     let (args, verb) = match verb {
-        MessageGroups::List { limit, after } => return list(settings, &after, limit, common.json),
-        MessageGroups::Show { name, limit } => return show(settings, &name, limit, common.json),
+        MessageGroups::List { limit, after } => return list(settings, common, &after, limit).await,
+        MessageGroups::Show { name, limit } => return show(settings, common, &name, limit).await,
         MessageGroups::Pause(args) => (args, GroupVerb::Pause),
         MessageGroups::Resume(args) => (args, GroupVerb::Resume),
-        MessageGroups::SkipHead(args) => (args, GroupVerb::SkipHead),
+        MessageGroups::SkipHead(args) => (args.into(), GroupVerb::SkipHead),
         MessageGroups::Requeue(args) => (args, GroupVerb::Requeue),
-        MessageGroups::Ignore(args) => (args, GroupVerb::Ignore),
-        MessageGroups::Cancel(args) => (args, GroupVerb::Cancel),
+        MessageGroups::Ignore(args) => (args.into(), GroupVerb::Ignore),
+        MessageGroups::Cancel(args) => (args.into(), GroupVerb::Cancel),
         MessageGroups::Unblock(args) => (args, GroupVerb::Unblock),
     };
     operate(settings, common, args, verb).await
 }
 
-fn list(settings: &Settings, after: &str, limit: usize, json: bool) -> Result<ExitCode> {
-    let page = answers::message_groups(&settings.database.browse()?, after, limit)?;
-    if json {
+async fn list(settings: &Settings, common: &Common, after: &str, limit: usize) -> Result<ExitCode> {
+    let page = Window::open(settings, common)?.message_groups(after, limit).await?;
+    if common.json {
         page.message_groups.iter().for_each(output::line);
     } else {
         let rows = page.message_groups.iter().map(row).collect();
@@ -60,11 +60,9 @@ fn told(hold: &HoldView) -> String {
     }
 }
 
-fn show(settings: &Settings, name: &str, limit: usize, json: bool) -> Result<ExitCode> {
-    let Some(shown) = answers::message_group(&settings.database.browse()?, name, limit)? else {
-        bail!(Refused(format!("message group `{name}` has nothing to do and is not held back")))
-    };
-    if json {
+async fn show(settings: &Settings, common: &Common, name: &str, limit: usize) -> Result<ExitCode> {
+    let shown = Window::open(settings, common)?.message_group(name, limit).await?;
+    if common.json {
         output::line(&shown);
         return Ok(ExitCode::SUCCESS);
     }
@@ -88,7 +86,7 @@ async fn operate(
     verb: GroupVerb,
 ) -> Result<ExitCode> {
     let GroupOperate { name, why, by, dry_run } = args;
-    let message_group = name.as_str().into();
+    let (message_group, why) = (name.as_str().into(), why.unwrap_or_else(|| BY_HAND.into()));
     let operation = GroupOperation { message_group, verb, by: whoever(by), why, dry_run };
     let door = Door::open(settings, common.server.as_deref(), "message-groups")?;
     let done = door.operate_group(operation).await;

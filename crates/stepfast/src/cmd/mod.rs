@@ -3,6 +3,7 @@
 mod again;
 mod alerts;
 mod apply;
+mod audit;
 mod breaker;
 mod bulk;
 mod check;
@@ -11,6 +12,7 @@ mod definitions;
 mod demo;
 mod diff;
 mod dispatch;
+mod events;
 mod executions;
 mod flows;
 mod graph;
@@ -45,6 +47,7 @@ mod trigger;
 mod validate;
 mod watch;
 mod worker;
+mod would_create;
 
 pub use again::again;
 
@@ -61,15 +64,10 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         output::figures(&bench::run(args).await?, common.json);
         return Ok(ExitCode::SUCCESS);
     }
-    // Files need no database.
-    match &command {
-        Command::Validate(args) => return validate::run(args, common.json),
-        Command::Schema => return schema::run(common.json),
-        Command::Completions(args) => return completions::run(args),
-        _ => {}
+    if let Some(done) = of_files(&command, common.json) {
+        return done;
     }
     let settings = Settings::load(&common)?;
-    let browse = || settings.database.browse();
     match command {
         Command::Serve(args) => serve::run(settings, args).await,
         Command::Worker(args) => worker::run(&settings, common.server.as_deref(), args).await,
@@ -88,6 +86,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Resume(args) => steer::resume(&settings, &common, args).await,
         Command::Cancel(args) => steer::cancel(&settings, &common, args).await,
         Command::Trigger(args) => trigger::run(&settings, &common, args).await,
+        Command::Events(args) => events::run(&settings, &common, &args).await,
+        Command::Audit(args) => audit::run(&settings, &common, &args).await,
         Command::Pauses(args) => pauses::run(&settings, &common, &args).await,
         Command::Resolve(args) => resolve::run(&settings, &common, args).await,
         Command::RetryFrom(args) => resolve::retry_from(&settings, &common, args).await,
@@ -98,11 +98,11 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Steps(verb) => steps::run(&settings, &common, verb).await,
         Command::Executions(verb) => executions::run(&settings, &common, verb).await,
         Command::Dispatch(args) => dispatch::run(settings, &common, args).await,
-        Command::Groups => groups::run(&browse()?, common.json),
+        Command::Groups => groups::run(&settings, &common).await,
         Command::Breaker(verb) => breaker::run(&settings, &common, verb).await,
         Command::Drain(args) => breaker::drain(&settings, &common, args).await,
-        Command::Ticks(args) => ticks::run(&browse()?, &args, common.json),
-        Command::Nodes => nodes::run(&browse()?, common.json),
+        Command::Ticks(args) => ticks::run(&settings, &common, &args).await,
+        Command::Nodes => nodes::run(&settings, &common).await,
         Command::MessageGroups(verb) => message_groups::run(&settings, &common, verb).await,
         Command::Subscriptions(verb) => subscriptions::run(&settings, &common, verb).await,
         Command::Notify(verb) => notify::run(&settings, &common, verb).await,
@@ -113,7 +113,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Stuck(verb) => stuck::run(&settings, &common, verb).await,
         Command::Alerts(verb) => alerts::run(&settings, &common, verb).await,
         Command::Keys(verb) => keys::run(&settings, &common, verb).await,
-        Command::Check(args) => check::run(&settings, &args, common.json),
+        Command::Check(args) => check::run(&settings, &common, &args).await,
         Command::Migrate(args) => storage::migrate(&settings, &args, common.json),
         Command::Archive(args) => retention::archive(&settings, &common, args).await,
         Command::Purge(args) => retention::purge(&settings, &common, args).await,
@@ -122,6 +122,16 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Bench(_) | Command::Validate(_) | Command::Schema | Command::Completions(_) => {
             unreachable!("it was run above")
         }
+    }
+}
+
+/// Files need no database.
+fn of_files(command: &Command, json: bool) -> Option<Result<ExitCode>> {
+    match command {
+        Command::Validate(args) => Some(validate::run(args, json)),
+        Command::Schema => Some(schema::run(json)),
+        Command::Completions(args) => Some(completions::run(args)),
+        _ => None,
     }
 }
 
@@ -140,6 +150,9 @@ fn bench_args(args: cli::Bench, db: Option<&str>) -> Result<BenchArgs> {
         listen: if args.no_wake { store::Listen::Off } else { store::Listen::On },
     })
 }
+
+/// Why, when nobody says so and nobody has to.
+pub const BY_HAND: &str = "by hand";
 
 /// Who does this, when nobody says: the user of the machine.
 pub fn whoever(by: Option<String>) -> String {

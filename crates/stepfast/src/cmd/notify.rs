@@ -1,16 +1,17 @@
 //! `notify`: the channels that are told when something fails or waits, and a test that says what the receiver answered.
 
 use super::{output, whoever};
-use crate::cli::{Common, Notify, NotifyTest};
+use crate::cli::{ChannelSet, Common, Notify, NotifyTest};
 use crate::config::Settings;
 use crate::door::Door;
+use crate::named::labels;
 use crate::{Refused, Unavailable};
 use anyhow::{Result, bail};
 use server::answers;
 use std::process::ExitCode;
 use std::time::Duration;
 use stepfast::Registry;
-use wire::{AttemptView, ChannelPage, ChannelTestBody, ChannelView, TellingView};
+use wire::{AttemptView, ChannelBody, ChannelPage, ChannelTestBody, ChannelView, TellingView};
 
 /// How long an answer is waited for; a delivery itself gives up sooner.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,6 +24,8 @@ const SHOWN: usize = 200;
 pub async fn run(settings: &Settings, common: &Common, verb: Notify) -> Result<ExitCode> {
     match verb {
         Notify::List => list(settings, common).await,
+        Notify::Show { channel } => show(settings, common, &channel).await,
+        Notify::Set(args) => set(settings, common, *args).await,
         Notify::Test(args) => test(settings, common, args).await,
         Notify::Remove { channel, by } => {
             let door = Door::open(settings, common.server.as_deref(), "notify remove")?;
@@ -38,14 +41,61 @@ pub async fn run(settings: &Settings, common: &Common, verb: Notify) -> Result<E
     }
 }
 
-async fn list(settings: &Settings, common: &Common) -> Result<ExitCode> {
-    let page: ChannelPage = match common.server.as_deref() {
-        Some(_) => {
-            let door = Door::open(settings, common.server.as_deref(), "notify list")?;
-            door.channels().await?
-        }
-        None => answers::channels(&settings.database.browse()?)?,
+async fn channels(settings: &Settings, common: &Common) -> Result<ChannelPage> {
+    match common.server.as_deref() {
+        Some(_) => Door::open(settings, common.server.as_deref(), "notify list")?.channels().await,
+        None => Ok(answers::channels(&settings.database.browse()?)?),
+    }
+}
+
+async fn show(settings: &Settings, common: &Common, name: &str) -> Result<ExitCode> {
+    let all = channels(settings, common).await?.channels;
+    let found = all.into_iter().find(|channel| channel.name == name);
+    let view = found.ok_or_else(|| Refused(format!("there is no channel `{name}`")))?;
+    if common.json {
+        output::line(&view);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let value = serde_json::to_value(&view)?;
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), String::from);
+        output::text(format_args!("{name:<18} {value}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn set(settings: &Settings, common: &Common, args: ChannelSet) -> Result<ExitCode> {
+    let body = ChannelBody {
+        name: args.channel,
+        kind: args.kind,
+        url: args.url,
+        audience: args.audience,
+        min_severity: args.min_severity,
+        kinds: args.kinds,
+        labels: labels(&args.labels)?,
+        per_minute: args.per_minute,
+        quiet: args.quiet,
+        active: Some(!args.inactive),
+        secrets: None,
+        by: Some(whoever(args.by)),
     };
+    let door = Door::open(settings, common.server.as_deref(), "notify set")?;
+    let put = door.put_channel(body).await;
+    door.close().await?;
+    let put = put?;
+    match (common.json, &put.secret) {
+        (true, _) => output::line(&put),
+        (_, Some(secret)) => {
+            eprintln!("channel {}; keep its secret now, it is not shown again:", put.about.name);
+            output::text(secret);
+        }
+        (_, None) => output::text(format_args!("channel {} is set", put.about.name)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(settings: &Settings, common: &Common) -> Result<ExitCode> {
+    let page = channels(settings, common).await?;
     if common.json {
         page.channels.iter().for_each(output::line);
         return Ok(ExitCode::SUCCESS);

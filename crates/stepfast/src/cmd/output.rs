@@ -44,11 +44,6 @@ pub fn table(head: &[&str], rows: Vec<Vec<String>>) {
     }
 }
 
-/// An instant as programs read it everywhere: RFC 3339, in UTC.
-pub fn at(at: Option<Timestamp>) -> Option<String> {
-    at.map(server::convert::instant)
-}
-
 /// An instant as people read it, in UTC.
 pub fn time(at: Option<Timestamp>) -> String {
     at.and_then(|t| jiff::Timestamp::from_microsecond(t.0).ok())

@@ -1,32 +1,35 @@
 //! `pools`: named limits that steps share.
 
 use super::{output, whoever};
+use crate::Refused;
 use crate::cli::{Common, PoolSet, Pools};
 use crate::config::Settings;
 use crate::door::Door;
-use anyhow::Result;
-use server::convert::pool_view;
+use crate::window::Window;
+use anyhow::{Result, bail};
 use std::process::ExitCode;
-use store::{Clock, SystemClock};
+use store::Asked;
 use wire::{PoolBody, PoolView};
 
 pub async fn run(settings: &Settings, common: &Common, verb: Pools) -> Result<ExitCode> {
     match verb {
-        Pools::List => list(settings, common.json),
+        Pools::List => list(settings, common).await,
         Pools::Set(args) => set(settings, common, args).await,
-        Pools::Remove { name, by } => remove(settings, common, name, whoever(by)).await,
+        Pools::Remove { name, dry_run: true, .. } => would_remove(settings, common, &name).await,
+        Pools::Remove { name, why, by, .. } => {
+            remove(settings, common, name, Asked { who: whoever(by), why }).await
+        }
     }
 }
 
-fn list(settings: &Settings, json: bool) -> Result<ExitCode> {
-    let now = SystemClock::default().now();
-    let pools = settings.database.browse()?.pools()?;
-    let views = pools.iter().map(|pool| pool_view(pool, now));
-    if json {
-        views.for_each(|view| output::line(&view));
+async fn list(settings: &Settings, common: &Common) -> Result<ExitCode> {
+    let pools = Window::open(settings, common)?.pools().await?;
+    if common.json {
+        pools.iter().for_each(output::line);
         return Ok(ExitCode::SUCCESS);
     }
-    output::table(&["pool", "running", "of", "rate", "burst", "next start"], views.map(row).collect());
+    let rows = pools.into_iter().map(row).collect();
+    output::table(&["pool", "running", "of", "rate", "burst", "next start"], rows);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -59,9 +62,24 @@ async fn set(settings: &Settings, common: &Common, args: PoolSet) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-async fn remove(settings: &Settings, common: &Common, name: String, by: String) -> Result<ExitCode> {
+/// Steps that wait for it, and run nowhere yet, are found by whoever removes it.
+async fn would_remove(settings: &Settings, common: &Common, name: &str) -> Result<ExitCode> {
+    let pools = Window::open(settings, common)?.pools().await?;
+    let found = pools.into_iter().find(|pool| pool.name == name);
+    let pool = found.ok_or_else(|| Refused(format!("there is no pool `{name}`")))?;
+    if pool.used > 0 {
+        bail!(Refused(server::convert::POOL_IN_USE.into()));
+    }
+    match common.json {
+        true => output::line(&serde_json::json!({ "removed": name, "dry_run": true })),
+        false => output::text(format_args!("pool {name} would be removed, unless a step waits for it")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn remove(settings: &Settings, common: &Common, name: String, asked: Asked) -> Result<ExitCode> {
     let door = Door::open(settings, common.server.as_deref(), "pools remove")?;
-    let removed = door.remove_pool(&name, by).await;
+    let removed = door.remove_pool(&name, asked).await;
     door.close().await?;
     removed?;
     if common.json {

@@ -70,6 +70,9 @@ async fn ask(settings: &Settings, common: &Common, args: &mut Resolve) -> Result
         args.step = Some(prompt("from which step? ")?);
     }
     args.decision = Some(word.into());
+    if args.steer.why.is_none() && !word.starts_with("retry") {
+        args.steer.why = Some(prompt("why? ")?).filter(|why| !why.is_empty());
+    }
     Ok(true)
 }
 
@@ -138,11 +141,12 @@ pub async fn compensate(settings: &Settings, common: &Common, args: Compensate) 
         (None, steps) if steps.is_empty() => CompensationScope::Full,
         (None, steps) => CompensationScope::Partial(steps),
     };
-    carry_out(settings, common, (Decision::Compensate { scope }, &args.ids), args.steer).await
+    carry_out(settings, common, (Decision::Compensate { scope }, &args.ids), args.steer.into()).await
 }
 
 pub async fn skip(settings: &Settings, common: &Common, args: SkipCompensation) -> Result<ExitCode> {
-    carry_out(settings, common, (Decision::SkipCompensation { all: args.all }, &args.ids), args.steer).await
+    let decision = Decision::SkipCompensation { all: args.all };
+    carry_out(settings, common, (decision, &args.ids), args.steer.into()).await
 }
 
 pub async fn again(settings: &Settings, common: &Common, args: RetryCompensation) -> Result<ExitCode> {

@@ -1,6 +1,6 @@
 //! `resolve --filter`: one decision about all workflows for which something holds, however many.
 
-use super::steer::{Consent, Order, told};
+use super::steer::{Consent, Order, said, told};
 use super::whoever;
 use crate::bulk::{self, Pace, Tally};
 use crate::cli::{Common, Resolve, Steer};
@@ -25,6 +25,7 @@ pub async fn run(
 ) -> Result<ExitCode> {
     let ids = found(settings, common, &filter(&args.filter, &decision)?).await?;
     let order = Order { verb: WorkflowVerb::Resolve(decision), ids, force: None, steer: args.steer };
+    let why = said(&order.verb, &order.steer)?;
     if !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
         return Ok(ExitCode::FAILURE);
     }
@@ -32,7 +33,7 @@ pub async fn run(
         return Ok(ExitCode::SUCCESS);
     }
     let door = Door::open(settings, common.server.as_deref(), order.verb.word())?;
-    let (outcome, tallies) = decide(&door, &order, common.json).await;
+    let (outcome, tallies) = decide(&door, &order, &why, common.json).await;
     door.close().await?;
     tallies.tell(&order.steer, common.json);
     outcome?;
@@ -94,11 +95,11 @@ impl Tallies {
     }
 }
 
-async fn decide(door: &Door, order: &Order, json: bool) -> (Result<()>, Tallies) {
+async fn decide(door: &Door, order: &Order, why: &str, json: bool) -> (Result<()>, Tallies) {
     let Order { verb, ids, steer, .. } = order;
     let (by, mut tallies) = (whoever(steer.by.clone()), Tallies::default());
     let ask = async |workflow: WorkflowId| {
-        let (verb, by, why, dry_run) = (verb.clone(), by.clone(), steer.why.clone(), steer.dry_run);
+        let (verb, by, why, dry_run) = (verb.clone(), by.clone(), why.to_string(), steer.dry_run);
         let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected: None, force: None };
         door.operate_workflow(operation).await
     };

@@ -1,6 +1,6 @@
 //! `archive` and `purge`: whole settled trees leave, a page at a time.
 
-use super::output;
+use super::{output, whoever};
 use crate::Refused;
 use crate::cli::{Archive, Common, Purge};
 use crate::config::Settings;
@@ -9,17 +9,21 @@ use anyhow::Result;
 use model::Timestamp;
 use std::process::ExitCode;
 use std::time::Duration;
-use store::{Clock, Retained, Retention, SystemClock};
+use store::{Asked, Clock, Retained, Retaining, Retention, SystemClock};
 
 pub async fn archive(settings: &Settings, common: &Common, args: Archive) -> Result<ExitCode> {
-    let before = before(args.days)?;
-    run(settings, common, Retention::Archive { before }, args.dry_run, "archived").await
+    let what = Retention::Archive { before: before(args.days)? };
+    run(settings, common, what, how(args.dry_run, args.why, args.by)).await
 }
 
 pub async fn purge(settings: &Settings, common: &Common, args: Purge) -> Result<ExitCode> {
     let before = before(args.days)?;
     let what = Retention::Purge { before, only_archive: args.only_archive, ticks: args.ticks };
-    run(settings, common, what, args.dry_run, "purged").await
+    run(settings, common, what, how(args.dry_run, args.why, args.by)).await
+}
+
+fn how(dry_run: bool, why: Option<String>, by: Option<String>) -> Retaining {
+    if dry_run { Retaining::Tried } else { Retaining::Done(Asked { who: whoever(by), why }) }
 }
 
 fn before(days: f64) -> Result<Timestamp> {
@@ -29,18 +33,20 @@ fn before(days: f64) -> Result<Timestamp> {
     Ok(SystemClock::default().now() - Duration::from_secs_f64(days * 86_400.0))
 }
 
-async fn run(
-    settings: &Settings,
-    common: &Common,
-    what: Retention,
-    dry_run: bool,
-    word: &str,
-) -> Result<ExitCode> {
+fn word(what: Retention) -> &'static str {
+    match what {
+        Retention::Archive { .. } => "archived",
+        Retention::Purge { .. } => "purged",
+    }
+}
+
+async fn run(settings: &Settings, common: &Common, what: Retention, how: Retaining) -> Result<ExitCode> {
+    let (dry_run, word) = (how == Retaining::Tried, word(what));
     let door = Door::open(settings, common.server.as_deref(), word)?;
     let bar = indicatif::ProgressBar::new_spinner();
     let mut total = Retained::default();
     let outcome = loop {
-        match door.retain(what, dry_run).await {
+        match door.retain(what, how.clone()).await {
             Err(problem) => break Err(problem),
             Ok(page) => {
                 total.add(&page);

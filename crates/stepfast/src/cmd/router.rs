@@ -1,7 +1,7 @@
 //! `router`: receives messages from a broker and calls the processing endpoint for each; and what is asked of one that runs.
 
-use super::output;
 use super::serve::stop_signals;
+use super::{output, whoever};
 use crate::cli::{Common, Router, RouterVerb};
 use crate::config::{self, Settings};
 use crate::door;
@@ -94,11 +94,15 @@ async fn reload_pools(routed: Arc<Routed>, common: Common, mut hang_up: Signal) 
 async fn ask(settings: &Settings, common: &Common, verb: RouterVerb) -> Result<ExitCode> {
     let (path, body): (Vec<&str>, Option<Value>) = match &verb {
         RouterVerb::Status => (vec![], None),
-        RouterVerb::ResetBreakers { target } => {
-            (vec!["breakers", "reset"], Some(json!({ "target": target })))
+        RouterVerb::ResetBreakers { target, by } => {
+            (vec!["breakers", "reset"], Some(json!({ "target": target, "by": whoever(by.clone()) })))
         }
-        RouterVerb::Suspend { pool } => (vec!["pools", pool, "suspend"], Some(json!({}))),
-        RouterVerb::Activate { pool } => (vec!["pools", pool, "activate"], Some(json!({}))),
+        RouterVerb::Suspend { pool, by } => {
+            (vec!["pools", pool, "suspend"], Some(json!({ "by": whoever(by.clone()) })))
+        }
+        RouterVerb::Activate { pool, by } => {
+            (vec!["pools", pool, "activate"], Some(json!({ "by": whoever(by.clone()) })))
+        }
     };
     let path: Vec<&str> = ["v1", "router"].into_iter().chain(path).collect();
     let answer = door::ask_server(settings, common.server.as_deref(), &path, body).await?;
@@ -108,12 +112,12 @@ async fn ask(settings: &Settings, common: &Common, verb: RouterVerb) -> Result<E
     }
     match verb {
         RouterVerb::Status => show(&answer),
-        RouterVerb::ResetBreakers { target } => {
+        RouterVerb::ResetBreakers { target, .. } => {
             let which = target.map_or("every breaker".into(), |target| format!("the breaker of {target}"));
             output::text(format_args!("{which} is closed"));
         }
-        RouterVerb::Suspend { pool } => output::text(format_args!("pool {pool} is suspended")),
-        RouterVerb::Activate { pool } => output::text(format_args!("pool {pool} is active")),
+        RouterVerb::Suspend { pool, .. } => output::text(format_args!("pool {pool} is suspended")),
+        RouterVerb::Activate { pool, .. } => output::text(format_args!("pool {pool} is active")),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -83,7 +83,10 @@ impl Running {
         engine.stuck.left_out = LeftOut::Remove;
         let config =
             LocalConfig { engine, doing: "serve".into(), url: Some(url.clone()), ..LocalConfig::default() };
-        let mut local = Local::open(&settings.database, config)?;
+        let database = settings.database.clone();
+        // It takes as long as its migrations take, and those who ask are not left waiting.
+        let opening = tokio::task::spawn_blocking(move || Local::open(&database, config));
+        let mut local = server::while_opening(&listener, &network, opening).await??;
         let clock = Arc::new(SystemClock::default());
         let mut scheduler = Scheduler::prepare(&local.engine, &settings, clock.clone(), bound).await?;
         let site = Site {

@@ -1,6 +1,6 @@
 //! `pause`, `resume` and `cancel`: what a person does to workflows.
 
-use super::{output, whoever};
+use super::{BY_HAND, output, whoever};
 use crate::cli::{Cancel, Common, Pause, Resume, Steer};
 use crate::config::Settings;
 use crate::door::Door;
@@ -49,8 +49,8 @@ pub async fn resume(settings: &Settings, common: &Common, args: Resume) -> Resul
 }
 
 pub async fn cancel(settings: &Settings, common: &Common, args: Cancel) -> Result<ExitCode> {
-    let ids = if args.stuck { quiet(settings, args.stuck_hours)? } else { ids(&args.ids)? };
-    let order = Order { verb: WorkflowVerb::Cancel, ids, force: None, steer: args.steer };
+    let ids = if args.stuck { quiet(settings, common, args.stuck_hours)? } else { ids(&args.ids)? };
+    let order = Order { verb: WorkflowVerb::Cancel, ids, force: None, steer: args.steer.into() };
     if args.stuck && !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
         return Ok(ExitCode::FAILURE);
     }
@@ -74,7 +74,11 @@ async fn paused(settings: &Settings, common: &Common) -> Result<Vec<WorkflowId>>
 }
 
 /// A page of those of which nothing has happened for so long.
-fn quiet(settings: &Settings, hours: u64) -> Result<Vec<WorkflowId>> {
+fn quiet(settings: &Settings, common: &Common, hours: u64) -> Result<Vec<WorkflowId>> {
+    if common.server.is_some() {
+        let problem = "--stuck reads the database itself, which may not be that of the server";
+        bail!(Refused(format!("{problem}; leave --server out, or name the workflows")));
+    }
     let since = SystemClock::default().now() - Duration::from_secs(hours * 3_600);
     Ok(settings.database.browse()?.quiet_workflows(since, limits::PAGE_ROWS_MAX)?)
 }
@@ -122,13 +126,14 @@ impl Order {
         if steer.if_revision.is_some() && ids.len() > 1 {
             bail!(Refused("--if-revision is about one workflow; name one".into()));
         }
+        let why = said(&verb, &steer)?;
         if ids.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
         let door = Door::open(settings, common.server.as_deref(), verb.word())?;
         let (by, mut refused, mut outcome) = (whoever(steer.by), 0, Ok(()));
         for workflow in &ids {
-            let (by, why, dry_run) = (by.clone(), steer.why.clone(), steer.dry_run);
+            let (by, why, dry_run) = (by.clone(), why.clone(), steer.dry_run);
             let expected = steer.if_revision;
             let (workflow, verb, force) = (*workflow, verb.clone(), force.clone());
             let operation = WorkflowOperation { workflow, verb, by, why, dry_run, expected, force };
@@ -150,6 +155,17 @@ impl Order {
             eprintln!("there may be more; ask again");
         }
         Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    }
+}
+
+/// What throws work away is refused without a reason, also where no server is asked.
+pub(super) fn said(verb: &WorkflowVerb, steer: &Steer) -> Result<String> {
+    match &steer.why {
+        Some(why) if !why.trim().is_empty() => Ok(why.clone()),
+        _ if verb.needs_reason() && !steer.dry_run => {
+            bail!(Refused(format!("say why with --why; it goes on record with `{}`", verb.word())))
+        }
+        _ => Ok(BY_HAND.into()),
     }
 }
 

@@ -1,21 +1,20 @@
 //! `steps`: create, list, show and move them.
 
-use super::{output, whoever};
+use super::{BY_HAND, output, whoever, would_create};
 use crate::Refused;
 use crate::cli::{Common, Create, List, Operate, Steps};
 use crate::config::{Settings, suggest};
 use crate::door::{self, Door};
-use anyhow::{Context, Result, bail};
-use engine::{Operation, Verb};
+use crate::window::Window;
+use anyhow::{Context, Result};
+use engine::{Operation, SeenStep, Verb};
 use model::{NewStep, State, Status, StepId};
 use serde::Deserialize;
-use server::{answers, convert};
 use std::io::Read;
 use std::process::ExitCode;
 use std::time::Duration;
-use store::Browse;
-use store::{ATTEMPTS_PAGE_MAX, Attempt, AttemptKey, Clock, Filter, StepRow, SystemClock};
-use wire::{ProgressView, StepShow};
+use store::{Clock, Filter, SystemClock};
+use wire::{AttemptView, ProgressView, StepShow, StepView};
 
 /// Of a message in a table; `--json` has all of it.
 const MESSAGE_CHARS: usize = 100;
@@ -23,14 +22,14 @@ const MESSAGE_CHARS: usize = 100;
 pub async fn run(settings: &Settings, common: &Common, verb: Steps) -> Result<ExitCode> {
     match verb {
         Steps::Create(args) => create(settings, common, *args).await,
-        Steps::List(args) => list(settings, &args, common.json),
+        Steps::List(args) => list(settings, common, &args).await,
         Steps::Show { id } => show(settings, common, &id).await,
-        Steps::Attempts { id } => attempts(settings, &id, common.json),
-        Steps::Complete(args) => operate(settings, common, args, Some(Verb::Complete)).await,
-        Steps::Fail(args) => operate(settings, common, args, Some(Verb::Fail)).await,
-        Steps::Stop(args) => operate(settings, common, args, Some(Verb::Stop)).await,
-        Steps::Skip(args) => operate(settings, common, args, Some(Verb::Skip)).await,
-        Steps::Cancel(args) => operate(settings, common, args, Some(Verb::Cancel)).await,
+        Steps::Attempts { id } => attempts(settings, common, &id).await,
+        Steps::Complete(args) => operate(settings, common, args.into(), Some(Verb::Complete)).await,
+        Steps::Fail(args) => operate(settings, common, args.into(), Some(Verb::Fail)).await,
+        Steps::Stop(args) => operate(settings, common, args.into(), Some(Verb::Stop)).await,
+        Steps::Skip(args) => operate(settings, common, args.into(), Some(Verb::Skip)).await,
+        Steps::Cancel(args) => operate(settings, common, args.into(), Some(Verb::Cancel)).await,
         Steps::Retry(args) => operate(settings, common, args, None).await,
     }
 }
@@ -94,8 +93,11 @@ fn step_id(text: &str) -> Result<StepId> {
 }
 
 async fn create(settings: &Settings, common: &Common, mut args: Create) -> Result<ExitCode> {
-    let key = args.idempotency_key.take();
+    let (key, dry_run) = (args.idempotency_key.take(), args.dry_run);
     let steps = requested(args)?;
+    if dry_run {
+        return would_create::look(settings, common, &steps).await;
+    }
     let door = Door::open(settings, common.server.as_deref(), "steps create")?;
     let created = door.create(steps, key.as_deref()).await;
     door.close().await?;
@@ -126,76 +128,67 @@ fn filter(args: &List) -> Result<Filter> {
         block: args.block.as_ref().map(|id| id.parse().map_err(|_| not_an_id(id))).transpose()?,
         after: None,
         ascending: args.all,
-        limit: if args.all { model::limits::PAGE_ROWS_MAX } else { args.limit },
+        limit: model::limits::PAGE_ROWS_MAX,
     })
 }
 
-fn list(settings: &Settings, args: &List, json: bool) -> Result<ExitCode> {
-    let browse = settings.database.browse()?;
-    let mut filter = filter(args)?;
-    if json {
-        return list_json(&browse, filter, args.all);
-    }
+async fn list(settings: &Settings, common: &Common, args: &List) -> Result<ExitCode> {
+    let (window, mut filter) = (Window::open(settings, common)?, filter(args)?);
+    let mut left = if args.all { usize::MAX } else { args.limit.max(1) };
     let mut rows = Vec::new();
-    loop {
-        let page = browse.steps(&filter)?;
-        rows.extend(page.iter().map(cells));
-        match page.last() {
-            Some(last) if args.all && page.len() == filter.limit => filter.after = Some(last.step.id),
-            _ => break,
+    while left > 0 {
+        filter.limit = left.min(model::limits::PAGE_ROWS_MAX);
+        let page = window.steps(&filter).await?;
+        left = left.saturating_sub(page.steps.len());
+        match common.json {
+            true => page.steps.iter().for_each(output::line),
+            false => rows.extend(page.steps.iter().map(cells)),
+        }
+        match page.next {
+            Some(next) => filter.after = Some(step_id(&next)?),
+            None => break,
         }
     }
-    output::table(&["id", "key", "action", "state", "reason", "group", "attempt", "created"], rows);
+    if !common.json {
+        output::table(&["id", "key", "action", "state", "reason", "group", "attempt", "created"], rows);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// As the API shows them, without what a workflow calls secret.
-fn list_json(browse: &Browse, mut filter: Filter, all: bool) -> Result<ExitCode> {
-    loop {
-        let page = answers::steps(browse, &filter)?;
-        page.steps.iter().for_each(output::line);
-        match page.next.filter(|_| all) {
-            Some(next) => filter.after = Some(step_id(&next)?),
-            None => return Ok(ExitCode::SUCCESS),
-        }
-    }
+/// A parent whose job returned is nobody's, and runs until its children have ended.
+fn is_parked(step: &StepView) -> bool {
+    step.state == State::Running.word() && step.session.is_none()
 }
 
-fn cells(row: &StepRow) -> Vec<String> {
-    let StepRow { step, detail, .. } = row;
+fn cells(step: &StepView) -> Vec<String> {
+    let or_dash = |text: Option<&String>| text.cloned().unwrap_or_else(|| "-".into());
     vec![
-        step.id.to_string(),
-        detail.step_key.clone().or_else(|| detail.label.clone()).unwrap_or_else(|| "-".into()),
-        step.action.to_string(),
-        if step.parked { format!("{} (waits for children)", step.state) } else { step.state.to_string() },
-        step.reason.map_or_else(|| "-".into(), |r| r.to_string()),
-        step.dispatch_group.to_string(),
+        step.id.clone(),
+        or_dash(step.step_key.as_ref().or(step.label.as_ref())),
+        step.action.clone(),
+        if is_parked(step) { format!("{} (waits for children)", step.state) } else { step.state.clone() },
+        or_dash(step.reason.as_ref()),
+        step.dispatch_group.clone(),
         format!("{}/{}", step.attempt, step.max_attempts),
-        output::time(Some(step.created_at)),
+        output::instant(Some(&step.created_at)),
     ]
 }
 
-/// How far its job says it is: the node that its worker speaks to knows, if it answers.
-async fn progress(
-    settings: &Settings,
-    common: &Common,
-    browse: &Browse,
-    row: &StepRow,
-) -> Option<ProgressView> {
-    let session = browse.session(row.step.session.filter(|_| row.step.is_held())?).ok()??;
-    let node = || browse.nodes().ok()?.into_iter().find(|node| node.id == session.node)?.url;
-    let url = common.server.clone().or_else(node)?;
-    door::shown(settings, &url, row.step.id).await.ok()?.progress
+/// How far its job says it is: the node that its worker speaks to knows, if it answers. A server that was asked has told it.
+async fn progress(settings: &Settings, window: &Window, shown: &StepShow) -> Option<ProgressView> {
+    let Window::Database(browse) = window else { return shown.progress.clone() };
+    if !shown.step.state.parse::<State>().is_ok_and(State::is_in_flight) {
+        return None;
+    }
+    let session = browse.session(shown.step.session.as_ref()?.parse().ok()?).ok()??;
+    let url = browse.nodes().ok()?.into_iter().find(|node| node.id == session.node)?.url?;
+    door::shown(settings, &url, shown.step.id.parse().ok()?).await.ok()?.progress
 }
 
 async fn show(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode> {
-    let browse = settings.database.browse()?;
-    let id = step_id(id)?;
-    let Some(row) = browse.step(id)? else { bail!(Refused(format!("there is no step {id}"))) };
-    let Some(mut shown) = answers::step(&browse, id, SystemClock::default().now())? else {
-        bail!(Refused(format!("there is no step {id}")))
-    };
-    shown.progress = progress(settings, common, &browse, &row).await;
+    let window = Window::open(settings, common)?;
+    let mut shown = window.step(step_id(id)?).await?;
+    shown.progress = progress(settings, &window, &shown).await;
     if common.json {
         output::line(&shown);
         return Ok(ExitCode::SUCCESS);
@@ -206,8 +199,10 @@ async fn show(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode
         output::text(format_args!("{name:<18} {value}"));
     }
     told_beside(&shown);
-    if !row.step.state.is_terminal() {
-        let head = if row.step.is_held() { "It is running:" } else { "It is not running because:" };
+    let state = shown.step.state.parse::<State>().ok();
+    if state.is_some_and(|state| !state.is_terminal()) {
+        let is_held = state.is_some_and(State::is_in_flight) && !is_parked(&shown.step);
+        let head = if is_held { "It is running:" } else { "It is not running because:" };
         output::text(head);
         shown.why.iter().for_each(|w| output::text(format_args!("  - {w}")));
     }
@@ -237,45 +232,51 @@ fn told_beside(shown: &StepShow) {
     }
 }
 
-fn attempts(settings: &Settings, id: &str, json: bool) -> Result<ExitCode> {
-    let (browse, id) = (settings.database.browse()?, step_id(id)?);
+async fn attempts(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode> {
+    let (window, id) = (Window::open(settings, common)?, step_id(id)?);
     let (mut rows, mut after) = (Vec::new(), None);
     loop {
-        let page = browse.attempts_after(id, after.as_ref(), ATTEMPTS_PAGE_MAX)?;
-        if page.is_empty() && after.is_none() && browse.step(id)?.is_none() {
-            bail!(Refused(format!("there is no step {id}")));
+        let page = window.attempts(id, after.as_deref()).await?;
+        match common.json {
+            true => page.attempts.iter().for_each(output::line),
+            false => rows.extend(page.attempts.iter().map(attempt_cells)),
         }
-        if json {
-            page.iter().for_each(|attempt| output::line(&convert::attempt_view(attempt)));
-        } else {
-            rows.extend(page.iter().map(attempt_cells));
-        }
-        match page.last() {
-            Some(last) if page.len() == ATTEMPTS_PAGE_MAX => after = Some(AttemptKey::of(last)),
-            _ => break,
+        match page.next {
+            None => break,
+            next => after = next,
         }
     }
-    if !json {
+    if !common.json {
         let head = ["attempt", "started", "outcome", "delivery", "code", "error", "ms", "message"];
         output::table(&head, rows);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn attempt_cells(attempt: &Attempt) -> Vec<String> {
+fn attempt_cells(attempt: &AttemptView) -> Vec<String> {
     let delivery = attempt.delivery.as_ref();
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
     let line = attempt.message.as_ref().map(|m| m.lines().next().unwrap_or_default());
     vec![
         attempt.attempt.to_string(),
-        output::time(attempt.started_at),
+        output::instant(attempt.started_at.as_ref()),
         attempt.outcome.clone(),
-        or_dash(delivery.map(|d| d.status.to_string())),
+        or_dash(delivery.map(|d| d.status.clone())),
         or_dash(delivery.and_then(|d| d.http_code).map(|code| code.to_string())),
-        or_dash(delivery.and_then(|d| d.error_type).map(|error| error.to_string())),
+        or_dash(delivery.and_then(|d| d.error_type.clone())),
         or_dash(delivery.map(|d| d.duration_ms.to_string())),
         or_dash(line.map(|line| line.chars().take(MESSAGE_CHARS).collect())),
     ]
+}
+
+/// A step as somebody saw it.
+fn seen(text: &str) -> Result<SeenStep> {
+    let read = || {
+        let (version, attempt) = text.split_once('-')?;
+        Some(SeenStep { version: version.parse().ok()?, attempt: attempt.parse().ok()? })
+    };
+    let how = "write its `version` and its `attempt` as `steps show` tells them, such as 3-1";
+    Ok(read().ok_or_else(|| Refused(format!("--if-revision: `{text}` is not understood; {how}")))?)
 }
 
 async fn operate(
@@ -287,10 +288,10 @@ async fn operate(
     let operation = Operation {
         step: step_id(&args.id)?,
         by: whoever(args.by),
-        why: args.why,
+        why: args.why.unwrap_or_else(|| BY_HAND.into()),
         verb,
         dry_run: args.dry_run,
-        expected: None,
+        expected: args.if_revision.as_deref().map(seen).transpose()?,
     };
     let door = Door::open(settings, common.server.as_deref(), "steps")?;
     let done = door.operate(operation).await;

@@ -3,10 +3,11 @@
 use super::output;
 use crate::cli::{Backup, Migrate};
 use crate::config::Settings;
+use crate::window::Window;
 use anyhow::Result;
 use serde_json::json;
 use std::process::ExitCode;
-use store::{Browse, Clock, Database, SystemClock, sqlite};
+use store::{Clock, Database, SystemClock, sqlite};
 
 pub fn migrate(settings: &Settings, args: &Migrate, json: bool) -> Result<ExitCode> {
     let state = settings.database.migrate(SystemClock::default().now(), !args.check)?;
@@ -45,7 +46,9 @@ pub fn backup(settings: &Settings, args: &Backup, json: bool) -> Result<ExitCode
 }
 
 /// Say that this is a copy, as long as nobody has confirmed it.
-pub fn tell_restored(browse: &Browse) -> Result<()> {
+pub fn tell_restored(window: &Window) -> Result<()> {
+    // A server says it in its breaker.
+    let Window::Database(browse) = window else { return Ok(()) };
     let Some(restored) = browse.restored()? else { return Ok(()) };
     eprintln!(
         "this database is a copy of {}, and nothing of it is dispatched until `stepfast breaker on` confirms it",

@@ -1,7 +1,7 @@
 //! `stuck`: look for what stands still, and the rules that judge it. A dry run writes nothing at all.
 
 use super::{alerts, output, whoever};
-use crate::cli::{Common, Detect, OnOff, Stuck};
+use crate::cli::{Common, Detect, OnOff, SetRule, Stuck};
 use crate::config::Settings;
 use crate::door::{Door, ask_server, order};
 use anyhow::{Context, Result};
@@ -9,12 +9,13 @@ use engine::Remedies;
 use server::{answers, convert};
 use std::process::ExitCode;
 use store::{Clock, SystemClock};
-use wire::{DetectBody, DetectionView, StuckRulePage};
+use wire::{DetectBody, DetectionView, StuckRuleBody, StuckRulePage};
 
 pub async fn run(settings: &Settings, common: &Common, verb: Stuck) -> Result<ExitCode> {
     match verb {
         Stuck::Detect(args) => detect(settings, common, args).await,
         Stuck::Rules => rules(settings, common).await,
+        Stuck::SetRule(args) => set_rule(settings, common, *args).await,
         Stuck::RemoveRule { name, by } => {
             let door = Door::open(settings, common.server.as_deref(), "stuck remove-rule")?;
             let removed = door.remove_stuck_rule(&name, whoever(by)).await;
@@ -41,6 +42,32 @@ pub async fn run(settings: &Settings, common: &Common, verb: Stuck) -> Result<Ex
     }
 }
 
+async fn set_rule(settings: &Settings, common: &Common, args: SetRule) -> Result<ExitCode> {
+    let is_on = |switch: OnOff| switch == OnOff::On;
+    let body = StuckRuleBody {
+        name: args.name,
+        entity: args.entity,
+        states: Some(args.states).filter(|states| !states.is_empty()),
+        action: args.action,
+        definition: args.definition,
+        older_than: args.older_than,
+        clock: args.clock,
+        severity: args.severity,
+        remedy: args.remedy,
+        auto: args.auto.map(is_on),
+        enabled: args.enabled.map(is_on),
+        by: Some(whoever(args.by)),
+        ..StuckRuleBody::default()
+    };
+    let door = Door::open(settings, common.server.as_deref(), "stuck set-rule")?;
+    let set = door.put_stuck_rule(body).await;
+    door.close().await?;
+    let set = set?;
+    let words = format!("rule {} is on record", set.rule.name);
+    told(common.json, &serde_json::to_value(&set)?, &words);
+    Ok(ExitCode::SUCCESS)
+}
+
 fn told(json: bool, value: &serde_json::Value, words: &str) {
     if json {
         output::line(value);
@@ -50,7 +77,8 @@ fn told(json: bool, value: &serde_json::Value, words: &str) {
 }
 
 async fn detect(settings: &Settings, common: &Common, args: Detect) -> Result<ExitCode> {
-    let body = DetectBody { auto_resolve: args.auto_resolve, dry_run: args.dry_run };
+    let by = Some(whoever(args.by));
+    let body = DetectBody { auto_resolve: args.auto_resolve, dry_run: args.dry_run, by };
     let detection = match (body.dry_run, common.server.as_deref()) {
         (true, Some(server)) => {
             let body = serde_json::to_value(&body)?;

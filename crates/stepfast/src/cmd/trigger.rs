@@ -6,11 +6,14 @@ use crate::config::Settings;
 use crate::door::Door;
 use crate::named::{payload, workflow_id};
 use anyhow::Result;
-use engine::TriggerOrder;
+use engine::{TokenOrder, TriggerOrder};
 use std::process::ExitCode;
 use wire::TriggeredView;
 
 pub async fn run(settings: &Settings, common: &Common, args: Trigger) -> Result<ExitCode> {
+    if args.token {
+        return token(settings, common, args).await;
+    }
     let sent = payload(args.payload.as_deref())?.map_or_else(|| "null".into(), |raw| raw.get().to_string());
     let order = TriggerOrder {
         webhook_id: args.id,
@@ -26,6 +29,23 @@ pub async fn run(settings: &Settings, common: &Common, args: Trigger) -> Result<
     }
     // It was looked at, and the workflow waits on.
     Ok(if triggered.verdict == "rejected" { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Somebody else may answer with it, and needs no key.
+async fn token(settings: &Settings, common: &Common, args: Trigger) -> Result<ExitCode> {
+    let order =
+        TokenOrder { workflow: workflow_id(&args.workflow)?, trigger: args.trigger, by: whoever(args.by) };
+    let door = Door::open(settings, common.server.as_deref(), "trigger --token")?;
+    let made = door.pause_token(order).await;
+    door.close().await?;
+    let made = made?;
+    if common.json {
+        output::line(&made);
+    } else {
+        eprintln!("whoever has this token may answer once, also at {}; it is not shown again:", made.page);
+        output::text(&made.token);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn told(triggered: &TriggeredView) -> String {

@@ -130,8 +130,7 @@ fn every_file_on_a_page_is_taken() {
     for page in pages.filter(|path| path.extension().is_some_and(|ending| ending == "md")) {
         let text = std::fs::read_to_string(&page).unwrap();
         let blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
-        // Where something is left out, the rest alone means nothing.
-        for block in blocks.filter(|block| !block.contains('…')) {
+        for block in blocks {
             tried += 1;
             if let Err(refused) = load(block) {
                 faults.push(format!("{}: {refused:#}\n{block}", page.display()));
@@ -139,5 +138,95 @@ fn every_file_on_a_page_is_taken() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert!(tried >= 8, "{tried} files were read");
+    assert!(tried >= 14, "{tried} files were read");
+}
+
+/// What stands in backquotes in a column of the table, row by row.
+fn column(n: usize) -> Vec<Vec<String>> {
+    let lines = PAGE.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let cells = lines.take_while(|line| line.starts_with('|')).filter_map(|line| line.split('|').nth(n));
+    cells.map(|cell| cell.split('`').skip(1).step_by(2).map(String::from).collect()).collect()
+}
+
+/// Every argument of a command and of those below it.
+fn arguments(command: &clap::Command) -> Vec<&clap::Arg> {
+    let below = command.get_subcommands().flat_map(arguments);
+    command.get_arguments().chain(below).collect()
+}
+
+/// An argument by its long name, of this verb before any other.
+fn argument<'c>(whole: &'c clap::Command, verb: &str, long: &str) -> Option<&'c clap::Arg> {
+    let own = whole.find_subcommand(verb).into_iter().flat_map(clap::Command::get_arguments);
+    let name = long.trim_start_matches("--");
+    own.chain(arguments(whole)).find(|arg| arg.get_long() == Some(name))
+}
+
+fn variable(arg: &clap::Arg) -> Option<String> {
+    arg.get_env().map(|name| name.to_string_lossy().into_owned())
+}
+
+#[test]
+fn every_flag_on_the_page_can_be_typed_and_its_variable_stands_beside_it() {
+    let (whole, mut tried) = (crate::cli::command(), 0);
+    for (variables, flags) in column(2).into_iter().zip(column(3)) {
+        let mut verb = "serve".to_string();
+        for flag in &flags {
+            let words: Vec<&str> = flag.split_whitespace().collect();
+            let at = words.iter().position(|word| word.starts_with("--")).expect("a flag");
+            // A verb holds for the rest of its row.
+            verb = words[..at].first().map_or(verb, ToString::to_string);
+            let arg = argument(&whole, &verb, words[at]).unwrap_or_else(|| panic!("{flag} cannot be typed"));
+            let beside = variable(arg).is_none_or(|name| variables.contains(&name));
+            assert!(beside, "{flag}: {:?} is not beside it", variable(arg));
+            tried += 1;
+        }
+    }
+    assert!(tried >= 12, "{tried} flags were tried");
+}
+
+#[test]
+fn every_flag_of_a_server_and_every_flag_with_a_variable_is_on_the_page() {
+    let whole = crate::cli::command();
+    let flags: Vec<String> = column(3).into_iter().flatten().collect();
+    let serve = whole.find_subcommand("serve").unwrap().get_arguments();
+    let with_variable = arguments(&whole).into_iter().filter(|arg| arg.get_env().is_some());
+    for arg in serve.chain(with_variable).filter(|arg| !arg.is_global_set() || arg.get_env().is_some()) {
+        let Some(long) = arg.get_long().filter(|long| !matches!(*long, "help" | "version")) else { continue };
+        let shown = flags.iter().any(|flag| flag.split_whitespace().any(|word| word == format!("--{long}")));
+        assert!(shown, "docs/configuration.md does not have --{long}");
+    }
+}
+
+/// The names of variables in the code that reads them: whole, or how they begin.
+fn variables_in_code() -> Vec<String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let below = std::fs::read_dir(source.join("config")).unwrap().map(|entry| entry.unwrap().path());
+    let files = below.filter(|path| !path.ends_with("reference.rs")).chain([source.join("config.rs")]);
+    let mut names: Vec<String> = arguments(&crate::cli::command()).into_iter().filter_map(variable).collect();
+    for file in files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let words = lines.flat_map(|line| line.split(|c: char| !c.is_ascii_uppercase() && c != '_'));
+        let is_name =
+            |word: &&str| word.starts_with("STEPFAST_") || word.starts_with("OTEL_") || *word == "PORT";
+        names.extend(words.filter(is_name).map(String::from));
+    }
+    names
+}
+
+#[test]
+fn every_variable_is_on_the_page_and_the_page_has_no_other() {
+    let (page, code): (Vec<String>, _) = (column(2).into_iter().flatten().collect(), variables_in_code());
+    let begins = |whole: &str, start: &str| start.ends_with('_') && whole.starts_with(start);
+    for name in &code {
+        let shown = page.iter().any(|shown| shown == name || begins(shown, name));
+        assert!(shown, "docs/configuration.md does not have {name}");
+    }
+    // The log is read by the library that writes it.
+    for shown in page.iter().filter(|shown| *shown != "RUST_LOG") {
+        let known = code.iter().any(|name| name == shown || begins(shown, name));
+        assert!(known, "docs/configuration.md has {shown}, which nothing reads");
+    }
+    assert!(page.len() >= 18, "{page:?}");
 }

@@ -4,16 +4,20 @@ use super::{Door, post, send, under};
 use crate::Refused;
 use anyhow::Result;
 use engine::{DetectOrder, Remedies, Scope};
-use server::convert;
+use model::Fault;
+use server::{answers, convert};
 use store::{Clock, SystemClock};
-use wire::{AlertReviewBody, AlertView, DetectBody, DetectionView, StuckAutoBody};
+use wire::{
+    AlertReviewBody, AlertView, DetectBody, DetectionView, StuckAutoBody, StuckRuleBody, StuckRuleView,
+};
 
 impl Door {
     /// Look for what is stuck, and do what follows from it.
     pub async fn detect(&self, body: &DetectBody) -> Result<DetectionView> {
         match self {
             Door::Local { local, .. } => {
-                let detection = local.engine.detect(order(body)).await?;
+                let by = body.by.clone().unwrap_or_default();
+                let detection = local.engine.detect_for(order(body), by).await?;
                 Ok(convert::detection_view(&detection))
             }
             Door::Remote { url, http } => post(http, &format!("{url}/v1/stuck/detect"), body).await,
@@ -30,6 +34,26 @@ impl Door {
                 Ok(convert::alert_view(&alert, SystemClock::default().now()))
             }
             Door::Remote { url, http } => post(http, &format!("{url}/v1/alerts/{id}/{verb}"), &body).await,
+        }
+    }
+
+    /// Make a rule, or change the one of this name.
+    pub async fn put_stuck_rule(&self, mut body: StuckRuleBody) -> Result<StuckRuleView> {
+        let name = body.name.clone();
+        match self {
+            Door::Local { local, database } => {
+                let by = body.by.take().unwrap_or_default();
+                let is = answers::stuck_rule(&database.browse()?, &name)?;
+                let rule = convert::stuck_rule(body, is).map_err(|faults| Refused(listed(&faults)))?;
+                local.engine.put_stuck_rule(rule, by).await?;
+                let rules = answers::stuck_rules(&database.browse()?)?.rules;
+                let put = rules.into_iter().find(|view| view.rule.name == name);
+                Ok(put.ok_or_else(|| Refused(format!("rule `{name}` was removed in the same moment")))?)
+            }
+            Door::Remote { url, http } => {
+                let url = under(url, &["v1", "stuck", "rules", &name])?;
+                send(http.put(url.clone()).json(&body), url.as_str()).await
+            }
         }
     }
 
@@ -61,6 +85,11 @@ impl Door {
             }
         }
     }
+}
+
+/// Everything that is wrong, each in a line of its own.
+pub fn listed(faults: &[Fault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// What a look is to do.

@@ -1,10 +1,11 @@
 //! Channels, through a server or in this process.
 
+use super::alerts::listed;
 use super::{Door, post, send, under};
 use anyhow::Result;
 use engine::EngineError;
 use server::{answers, convert};
-use wire::{ChannelPage, ChannelTestBody, StepShow, TellingView};
+use wire::{ChannelBody, ChannelMadeView, ChannelPage, ChannelTestBody, StepShow, TellingView};
 
 impl Door {
     pub async fn channels(&self) -> Result<ChannelPage> {
@@ -14,6 +15,21 @@ impl Door {
                 let url = format!("{url}/v1/channels");
                 send(http.get(&url), &url).await
             }
+        }
+    }
+
+    /// Make a channel, or give the one of this name other values.
+    pub async fn put_channel(&self, mut body: ChannelBody) -> Result<ChannelMadeView> {
+        match self {
+            Door::Local { local, database } => {
+                let by = body.by.take().unwrap_or_default();
+                let order = convert::channel(body).map_err(|faults| crate::Refused(listed(&faults)))?;
+                let (put, secret) = local.engine.put_channel(order, by).await?;
+                let about = answers::channel(&database.browse()?, &put.name)?;
+                let about = about.ok_or_else(|| EngineError::NoChannel(put.name.clone()))?;
+                Ok(convert::channel_made_view(about, secret.as_ref()))
+            }
+            Door::Remote { url, http } => post(http, &format!("{url}/v1/channels"), &body).await,
         }
     }
 

@@ -5,15 +5,16 @@ use crate::Refused;
 use crate::files::File;
 use anyhow::{Result, bail};
 use engine::{
-    Applied, Engine, EngineError, PollRecovery, StartWorkflow, TriggerOrder, WorkflowOperation, WorkflowVerb,
+    Applied, Engine, EngineError, PollRecovery, StartWorkflow, TokenOrder, TriggerOrder, WorkflowOperation,
+    WorkflowVerb,
 };
 use model::TriggerAnswer;
 use reqwest::header::{CONTENT_TYPE, IF_MATCH};
 use server::answers::{self, Standing};
 use store::Browse;
 use wire::{
-    DefinitionApplied, RecoverBody, RecoveredView, ResolveBody, StartBody, StartedView, TriggeredView,
-    WorkflowOperateBody, WorkflowOperatedView,
+    DefinitionApplied, RecoverBody, RecoveredView, ResolveBody, StartBody, StartedView, TokenView,
+    TriggeredView, WorkflowOperateBody, WorkflowOperatedView,
 };
 
 /// Whether something is done, or only told.
@@ -142,6 +143,26 @@ impl Door {
                     request = request.header("webhook-id", webhook_id);
                 }
                 send(request, url.as_str()).await
+            }
+        }
+    }
+}
+
+impl Door {
+    /// A new token for what a workflow waits for, shown this once.
+    pub async fn pause_token(&self, order: TokenOrder) -> Result<TokenView> {
+        let TokenOrder { workflow, trigger, by } = order;
+        match self {
+            Door::Local { local, .. } => {
+                let page = format!("/approve/{workflow}/{trigger}");
+                let token = local.engine.pause_token(TokenOrder { workflow, trigger, by }).await?;
+                let token = token.reveal().to_string();
+                Ok(TokenView { page: format!("{page}?token={token}"), token })
+            }
+            Door::Remote { url, http } => {
+                let id = workflow.to_string();
+                let url = under(url, &["v1", "workflows", &id, "triggers", &trigger, "token"])?;
+                post(http, url.as_str(), &serde_json::json!({ "by": by })).await
             }
         }
     }

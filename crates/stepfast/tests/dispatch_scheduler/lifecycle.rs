@@ -53,7 +53,7 @@ fn a_job_ends_in_error_cancelled_or_expired() {
     std::fs::write(&made, json!({"steps": [scene.letter("cancelled", "x", 3)]}).to_string()).unwrap();
     let id = scene.home.ok(&["steps", "create", "--file", "expired.json"]).trim().to_string();
     scene.until_status(&server, "cancelled", "QUEUED");
-    scene.home.ok(&["steps", "cancel", &id]);
+    scene.home.ok(&["steps", "cancel", &id, "--why", "x"]);
     assert_eq!(scene.status(&server, "cancelled"), "CANCELLED");
     let arguments = expires["arguments"].to_string();
     let args = [

@@ -109,8 +109,10 @@ fn definitions(seen: &mut Seen<'_>, files: &[&str]) {
     seen.run("progress", &[&purchase]);
     seen.run("pause", &[&purchase]);
     seen.run("resume", &[&purchase]);
+    seen.home.ok(&["trigger", &purchase, "approval", "--token", "--json"]);
     seen.run("trigger", &[&purchase, "approval", "--payload", r#"{"approved": true}"#]);
     seen.run("watch", &[&purchase]);
+    seen.run("events", &["--after", "alpha=0", "--limit", "1"]);
     let transfer = seen.text("start", &["transfer", "--input", r#"{"cents": 1}"#], "/id");
     until("it polls", || !common::text(&seen.home.run(&["polls", "--json"]).stdout).is_empty());
     seen.run("polls", &[]);
@@ -132,13 +134,13 @@ fn failed(seen: &mut Seen<'_>) {
     let broken = seen.text("start", &["broken", "--input", "{}"], "/id");
     until("it is not undone", || shown(seen, &broken)["state"] == "compensation_failed");
     seen.run("retry-compensation", &[&broken, "--dry-run"]);
-    seen.run("skip-compensation", &[&broken]);
+    seen.run("skip-compensation", &[&broken, "--why", "by the test"]);
 }
 
 fn shared(seen: &mut Seen<'_>) {
     seen.run("pools set", &["card", "--concurrency", "2"]);
     seen.run("pools list", &[]);
-    seen.run("pools remove", &["card"]);
+    seen.run("pools remove", &["card", "--why", "by the test"]);
     for action in ["fail", "ghost", "ghost", "ghost"] {
         let line =
             ["--action", action, "--message-group", "a", "--mode", "block_on_error", "--max-attempts", "1"];
@@ -188,7 +190,10 @@ fn told(seen: &mut Seen<'_>) {
     seen.run("subscriptions remove", &[&id]);
     seen.run("stuck rules", &[]);
     seen.run("stuck auto", &["on"]);
+    seen.run("stuck set-rule", &["ghost-waits", "--severity", "high"]);
     seen.run("notify list", &[]);
+    seen.run("notify show", &["ops"]);
+    seen.run("notify set", &["crm", "--kind", "webhook", "--url", "https://127.0.0.1:9/crm"]);
     seen.run("notify test", &["ops"]);
     seen.run("notify remove", &["ops"]);
     alerts(seen);
@@ -202,6 +207,10 @@ fn bulk(seen: &mut Seen<'_>) {
     assert_eq!((&over[0]["state"], &over[0]["progress"]["done"]), (&"succeeded".into(), &1.into()));
     seen.home.ok(&["steps", "create", "--action", "bulky"]);
     let id = seen.text("bulk run", &[&which[..], &["--yes", "--detach"]].concat(), "/id");
+    until("it is over", || {
+        let ran = seen.home.run(&["bulk", "show", &id, "--json"]);
+        common::text(&ran.stdout).contains("completed_at")
+    });
     seen.run("bulk show", &[&id]);
     seen.run("bulk list", &[]);
     // Nothing is handed out, so it waits.
@@ -232,6 +241,7 @@ fn alerts(seen: &mut Seen<'_>) {
 
 fn engine(seen: &mut Seen<'_>) {
     seen.run("status", &[]);
+    seen.run("audit", &["--limit", "5"]);
     seen.run("groups", &[]);
     seen.run("nodes", &[]);
     until("there was a tick", || !common::text(&seen.home.run(&["ticks", "--json"]).stdout).is_empty());
@@ -239,7 +249,7 @@ fn engine(seen: &mut Seen<'_>) {
     seen.run("breaker off", &["--why", "by the test"]);
     seen.run("breaker status", &[]);
     seen.run("breaker on", &[]);
-    seen.run("drain", &["--wait", "--ttl", "600"]);
+    seen.run("drain", &["--wait", "--ttl", "600", "--why", "by the test"]);
     seen.run("breaker on", &[]);
     let key = seen.text("keys create", &["--name", "me", "--role", "viewer"], "/id");
     seen.run("keys list", &[]);

@@ -7,32 +7,49 @@ use crate::statements::{
     DELETE_EXECUTION, FORGET_EXECUTIONS, FORGET_OLD_EXECUTIONS, INSERT_EXECUTION, INSERT_EXECUTION_EVENT,
     WRITE_EXECUTION,
 };
-use crate::{Result, StoreError, flows, params};
+use crate::{Asked, AuditEntry, Result, StoreError, flows, params};
 use model::{Execution, ExecutionAsk, ExecutionEvent, Standing, Timestamp, limits};
 use rules::idempotency::{self, Refusal, Verdict};
 
 /// A record that changes this often between a look and a write is left to the next try.
 const LOOKS_MAX: usize = 8;
 
-pub fn carry_out(sql: &dyn Sql, order: &Order, now: Timestamp) -> Result<Told> {
+/// What became of it, and what is put on record of it: that goes last of all in the transaction.
+pub fn carry_out(sql: &dyn Sql, order: &Order, now: Timestamp) -> Result<(Told, Option<AuditEntry>)> {
     match order {
-        Order::Begin(ask) => begin(sql, ask, now).map(Told::Beginning),
-        Order::End { name, owner, how } => change(sql, name, |stored| {
-            Ok(idempotency::end(stored, *owner, how.clone(), now)?.map(|next| (next, Some(event_of(how)))))
-        })
-        .map(|ended| ended.map_or_else(Told::Refused, |_| Told::Ended)),
-        Order::Renew { name, owner, lease } => change(sql, name, |stored| {
-            Ok(Some((idempotency::renew(stored, *owner, now + *lease, now)?, None)))
-        })
-        .map(|renewed| renewed.map_or_else(Told::Refused, |lease_ends_at| Told::Renewed { lease_ends_at })),
-        Order::Forget { made_before } => forget(sql, *made_before, now),
+        Order::Forget { made_before, asked } => {
+            let executions = forget(sql, *made_before, now)?;
+            let more = executions >= limits::EXECUTIONS_FORGOTTEN_PAGE as u64;
+            let entry = asked.as_ref().filter(|_| executions > 0);
+            let entry = entry.map(|asked| forgotten(executions, *made_before, asked));
+            Ok((Told::Forgotten { executions, more }, entry))
+        }
+        Order::Flow(order) => {
+            let (told, entry) = flows::carry_out(sql, order, now)?;
+            Ok((Told::Flow(told), entry))
+        }
+        // What callers do all the time is its own record.
+        Order::Begin(ask) => begin(sql, ask, now).map(|begun| (Told::Beginning(begun), None)),
+        Order::End { name, owner, how } => {
+            let ended = change(sql, name, |stored| {
+                let next = idempotency::end(stored, *owner, how.clone(), now)?;
+                Ok(next.map(|next| (next, Some(event_of(how)))))
+            })?;
+            Ok((ended.map_or_else(Told::Refused, |_| Told::Ended), None))
+        }
+        Order::Renew { name, owner, lease } => {
+            let renewed = change(sql, name, |stored| {
+                Ok(Some((idempotency::renew(stored, *owner, now + *lease, now)?, None)))
+            })?;
+            let told = renewed.map_or_else(Told::Refused, |lease_ends_at| Told::Renewed { lease_ends_at });
+            Ok((told, None))
+        }
         Order::CountForgotten { made_before } => {
             let executions = read::forgettable(sql, *made_before, now)?;
-            Ok(Told::Forgotten { executions, more: false })
+            Ok((Told::Forgotten { executions, more: false }, None))
         }
-        Order::Show(name) => Ok(Told::Shown(read::show(sql, name)?.map(Box::new))),
-        Order::List(filter) => Ok(Told::Listed(read::list(sql, filter)?)),
-        Order::Flow(order) => Ok(Told::Flow(flows::carry_out(sql, order, now)?)),
+        Order::Show(name) => Ok((Told::Shown(read::show(sql, name)?.map(Box::new)), None)),
+        Order::List(filter) => Ok((Told::Listed(read::list(sql, filter)?), None)),
     }
 }
 
@@ -173,11 +190,23 @@ fn tell(sql: &dyn Sql, e: &Execution, event: ExecutionEvent, at: Timestamp) -> R
     Ok(())
 }
 
-fn forget(sql: &dyn Sql, made_before: Option<Timestamp>, now: Timestamp) -> Result<Told> {
+/// How many went with this page.
+fn forget(sql: &dyn Sql, made_before: Option<Timestamp>, now: Timestamp) -> Result<u64> {
     let page = limits::EXECUTIONS_FORGOTTEN_PAGE;
-    let executions = match made_before {
-        Some(before) => sql.execute(FORGET_OLD_EXECUTIONS, params![before, now, page])?,
-        None => sql.execute(FORGET_EXECUTIONS, params![now, now, page])?,
-    };
-    Ok(Told::Forgotten { executions, more: executions >= page as u64 })
+    match made_before {
+        Some(before) => sql.execute(FORGET_OLD_EXECUTIONS, params![before, now, page]),
+        None => sql.execute(FORGET_EXECUTIONS, params![now, now, page]),
+    }
+}
+
+fn forgotten(executions: u64, made_before: Option<Timestamp>, asked: &Asked) -> AuditEntry {
+    let which = if made_before.is_some() { "begun long ago" } else { "kept long enough" };
+    AuditEntry {
+        who: asked.who.clone(),
+        verb: "forget executions".into(),
+        target: format!("{executions} executions {which}"),
+        why: asked.why.clone(),
+        before: Some("on record".into()),
+        after: Some("gone".into()),
+    }
 }

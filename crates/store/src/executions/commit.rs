@@ -2,8 +2,9 @@
 
 use super::carry_out::carry_out;
 use super::{Done, Order, Told};
-use crate::Result;
+use crate::audit;
 use crate::sql::{Access, Sql};
+use crate::{AuditEntry, Result};
 use model::Timestamp;
 
 /// An order with whoever waits for its answer.
@@ -17,7 +18,15 @@ pub struct Call {
 pub(crate) fn in_one_commit(sql: &dyn Sql, calls: &[Call], before: Option<&str>) -> Result<Vec<Told>> {
     sql.transaction(Access::Write, |sql| {
         before.map(|text| sql.execute(text, &[])).transpose()?;
-        calls.iter().map(|call| carry_out(sql, &call.order, call.at)).collect()
+        let mut record: Vec<(Timestamp, AuditEntry)> = Vec::new();
+        let mut told = Vec::with_capacity(calls.len());
+        for call in calls {
+            let (answer, entry) = carry_out(sql, &call.order, call.at)?;
+            record.extend(entry.map(|entry| (call.at, entry)));
+            told.push(answer);
+        }
+        audit::append(sql, record.iter().map(|(at, entry)| (*at, entry)))?;
+        Ok(told)
     })
 }
 

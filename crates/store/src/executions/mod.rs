@@ -11,8 +11,8 @@ pub use commit::Call;
 pub(crate) use commit::{answer_each, in_one_commit};
 pub use read::{ExecutionFilter, ExecutionLine, ExecutionShown, list, list_since, show};
 
-use crate::Result;
 use crate::flows::{FlowOrder, FlowTold};
+use crate::{Asked, Result};
 use model::{ExecutionAsk, ExecutionName, FlowId, InputHash, OwnerToken, Standing, Timestamp};
 use rules::idempotency::Refusal;
 use sha2::{Digest, Sha256};
@@ -44,6 +44,8 @@ pub enum Order {
     /// One page of records whose time is over, or that were made before an instant.
     Forget {
         made_before: Option<Timestamp>,
+        /// Whoever asked for it, for the record; what is over is forgotten by itself too.
+        asked: Option<Asked>,
     },
     /// How many that would be.
     CountForgotten {

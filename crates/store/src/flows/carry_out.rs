@@ -7,21 +7,37 @@ use crate::statements::{
     FORGET_FLOW_EVENTS, HOLD_FLOW, INSERT_FLOW, INSERT_FLOW_EVENT, INSERT_FLOW_STEP, WRITE_FLOW,
     WRITE_FLOW_STEP,
 };
-use crate::{Result, StoreError, params};
+use crate::{AuditEntry, Result, StoreError, params};
 use model::{Flow, FlowAsk, FlowEvent, FlowId, FlowState, FlowStep, FlowStepState, Timestamp, limits};
 use rules::flow::{self, Changed, Decided, Doing, FlowRefusal, Starting, Wish};
 
 /// A flow that others start this often between a look and an insert is left to the next try.
 const LOOKS_MAX: usize = 8;
 
-pub fn carry_out(sql: &dyn Sql, order: &FlowOrder, now: Timestamp) -> Result<FlowTold> {
+/// What became of it, and what is put on record: what its own code says is its history, what people ask for goes into the audit too.
+pub fn carry_out(sql: &dyn Sql, order: &FlowOrder, now: Timestamp) -> Result<(FlowTold, Option<AuditEntry>)> {
     match order {
-        FlowOrder::Start(ask) => start(sql, ask, now).map(|now| Ok(Box::new(now))),
+        FlowOrder::Start(ask) => start(sql, ask, now).map(|now| (Ok(Box::new(now)), None)),
         FlowOrder::Say { flow, word, message, by } => {
             let said = message.as_deref();
-            change(sql, (*flow, by), |flow, steps| {
+            let (told, before) = change(sql, (*flow, by), |flow, steps| {
                 decide(sql, (flow, steps), (word, said), not_before(flow, now))
-            })
+            })?;
+            let entry = match (word, &told) {
+                (FlowWord::Asked { wish, step, .. }, Ok(after)) if after.changed => {
+                    let doing = step.map(|step| format!(", done by step {step}")).unwrap_or_default();
+                    Some(AuditEntry {
+                        who: by.clone(),
+                        verb: wish.word().into(),
+                        target: format!("flow {flow}"),
+                        why: message.clone(),
+                        before: before.map(|state| state.to_string()),
+                        after: Some(format!("{}{doing}", after.flow.state)),
+                    })
+                }
+                _ => None,
+            };
+            Ok((told, entry))
         }
     }
 }
@@ -81,24 +97,24 @@ fn not_before(flow: &Flow, now: Timestamp) -> Timestamp {
     now.max(flow.updated_at)
 }
 
-/// Take, look, decide, write what was seen.
+/// Take, look, decide, write what was seen; with the state that it had.
 fn change(
     sql: &dyn Sql,
     (id, by): (FlowId, &str),
     decide: impl Fn(&Flow, &[FlowStep]) -> Result<Decided>,
-) -> Result<FlowTold> {
+) -> Result<(FlowTold, Option<FlowState>)> {
     sql.execute(HOLD_FLOW, params![id])?;
-    let Some(flow) = find(sql, id)? else { return Ok(Err(FlowRefusal::NotThere)) };
-    let steps = steps(sql, id)?;
+    let Some(flow) = find(sql, id)? else { return Ok((Err(FlowRefusal::NotThere), None)) };
+    let (steps, was) = (steps(sql, id)?, Some(flow.state));
     match decide(&flow, &steps)? {
-        Err(refusal) => Ok(Err(refusal)),
-        Ok(None) => Ok(Ok(Box::new(FlowNow { flow, steps, changed: false }))),
+        Err(refusal) => Ok((Err(refusal), was)),
+        Ok(None) => Ok((Ok(Box::new(FlowNow { flow, steps, changed: false })), was)),
         Ok(Some(next)) => {
             if !write(sql, &flow, &steps, (&next, by))? {
                 return Err(StoreError::Busy(format!("flow {id} changed while it was looked at")));
             }
             let steps = read::steps(sql, id)?;
-            Ok(Ok(Box::new(FlowNow { flow: next.flow, steps, changed: true })))
+            Ok((Ok(Box::new(FlowNow { flow: next.flow, steps, changed: true })), was))
         }
     }
 }

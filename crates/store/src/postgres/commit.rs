@@ -1,4 +1,5 @@
-//! Carries out one batch in one transaction and two flights: begin, verify and write everything at once; then commit, or not.
+//! Carries out one batch in one transaction and two flights: begin, verify and write everything at once; then commit, or not. Only a few new
+//! steps go in one (`added.rs`).
 //!
 //! Why    a round trip costs more than a hundred rows. Nothing is durable before the second flight, and it is sent only when
 //!        the leases are still ours and every row was still the one the turn saw. Each commit leaves its stamp and takes the one before
@@ -6,6 +7,7 @@
 //!        flight in between, for the audit is a chain, and its end is not known before it is held. It locks the rows of its groups and does not
 //!        write them: a row that every commit writes is slow where its old versions cannot be cleaned up.
 
+use super::added::{Added, Adder, is_lost};
 use super::address::Address;
 use super::link::{HOLD_AUDIT, Patience, Prepared, within};
 use super::many::Many;
@@ -59,6 +61,7 @@ pub struct Committer {
     patience: Patience,
     prepared: Option<Prepared>,
     many: HashMap<&'static str, Many>,
+    adder: Option<Adder>,
     commits: u64,
     /// The last one that is known to be stored.
     last: Vec<u8>,
@@ -103,13 +106,14 @@ impl From<tokio_postgres::Error> for Failed {
 impl Committer {
     pub fn new(address: Address, patience: Patience, mark: Mark) -> Committer {
         let (last, parts) = (Vec::new(), Parts::default());
-        let (prepared, many) = (None, HashMap::new());
-        Committer { address, patience, prepared, many, commits: 0, last, parts, mark, gone: 0 }
+        let (prepared, many, adder) = (None, HashMap::new(), None);
+        Committer { address, patience, prepared, many, adder, commits: 0, last, parts, mark, gone: 0 }
     }
 
     async fn connected(&mut self) -> Result<()> {
         if self.prepared.as_ref().is_none_or(|p| p.client.is_closed()) {
             self.many.clear();
+            self.adder = None;
             let prepared = self.address.connect().await?;
             self.judge(&prepared).await?;
             self.prepared = Some(prepared);
@@ -179,13 +183,21 @@ impl Committer {
 
     async fn attempt(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<(), Failed> {
         let limit = self.patience.flight;
-        let parts = match within(limit, self.write(batch, stamp)).await {
-            Ok(parts) => parts,
-            Err(failed) => {
-                self.roll_back().await;
-                return Err(failed);
-            }
-        };
+        let mut writes = compose(batch);
+        writes.retain(|write| ![RENEW_NODE, RENEW_GROUPS].contains(&write.sql));
+        let parts = self.parts.place(&mut writes, batch.lease.node, batch.now);
+        if let Some(added) = Added::of(batch, &writes).filter(|_| parts.is_empty()) {
+            let adding = within(limit, self.add(batch, stamp, &added)).await;
+            return adding.map_err(|failed| match failed {
+                // It may have arrived.
+                Failed::For(StoreError::Down(_)) => Failed::Unknown,
+                other => other,
+            });
+        }
+        if let Err(failed) = within(limit, self.write(batch, stamp, &writes, &parts)).await {
+            self.roll_back().await;
+            return Err(failed);
+        }
         let client = &self.prepared.as_ref().expect("it has written").client;
         let committed = within(limit, async { Ok::<(), Failed>(client.batch_execute("commit").await?) });
         // An error here may come after the deed; only these are certain to have changed nothing.
@@ -195,6 +207,25 @@ impl Committer {
         })?;
         self.parts.added_up(&parts);
         Ok(())
+    }
+
+    /// One flight: the statement is its own transaction.
+    async fn add(
+        &mut self,
+        batch: &Batch,
+        stamp: &[u8],
+        added: &Added<'_>,
+    ) -> std::result::Result<(), Failed> {
+        self.connected().await?;
+        let client = &self.prepared.as_ref().expect("it was just connected").client;
+        let adder = match &mut self.adder {
+            Some(adder) => adder,
+            none => none.insert(Adder::prepare(client).await?),
+        };
+        adder.add(client, batch, [stamp, &self.last], added).await.map_err(|error| match is_lost(&error) {
+            true => StoreError::Lost { what: "the lease of a dispatch group".into() }.into(),
+            false => error.into(),
+        })
     }
 
     /// Without a word from the server the connection goes, and the transaction with it.
@@ -208,13 +239,16 @@ impl Committer {
         }
     }
 
-    /// The first flight: everything but the commit. The parts of the tallies that it adds up.
-    async fn write(&mut self, batch: &Batch, stamp: &[u8]) -> std::result::Result<Vec<i64>, Failed> {
+    /// The first flight: everything but the commit. It adds up these parts of the tallies.
+    async fn write(
+        &mut self,
+        batch: &Batch,
+        stamp: &[u8],
+        writes: &[Write<'_>],
+        parts: &Vec<i64>,
+    ) -> std::result::Result<(), Failed> {
         self.connected().await?;
-        let mut writes = compose(batch);
-        writes.retain(|write| ![RENEW_NODE, RENEW_GROUPS].contains(&write.sql));
-        let parts = self.parts.place(&mut writes, batch.lease.node, batch.now);
-        for write in &writes {
+        for write in writes {
             self.prepare(write.sql).await?;
         }
         let prepared = self.prepared.as_ref().expect("it was just connected");
@@ -227,8 +261,7 @@ impl Committer {
         let running = writes.iter().map(|write| self.many[write.sql].put(client, &write.rows));
         let node = batch.lease.node.bytes().as_slice();
         let verify_params: [&(dyn ToSql + Sync); 3] = [&node, &stamp, &self.last.as_slice()];
-        let adding =
-            async { if parts.is_empty() { Ok(0) } else { client.execute(&add_up, &[&parts]).await } };
+        let adding = async { if parts.is_empty() { Ok(0) } else { client.execute(&add_up, &[parts]).await } };
         let renewing = async {
             let Some((until, _)) = batch.renew else { return Ok(0) };
             client.execute(&renew, &[&batch.now.0, &node, &until.0]).await
@@ -244,13 +277,13 @@ impl Committer {
             renewing,
             holding
         );
-        check(batch, begun, verified, &writes, done)?;
+        check(batch, begun, verified, writes, done)?;
         added?;
         renewed?;
         if let Some(head) = head? {
             self.put_on_record(batch, head.ok_or_else(no_head)?).await?;
         }
-        Ok(parts)
+        Ok(())
     }
 
     /// Behind the end of the audit, which is held now.

@@ -14,7 +14,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Statement};
 
 /// Fewer rows go as arrays. With 1,000 rows a copy was some 30 % faster; for how few it still is, is not measured.
-const COPY_FROM: usize = 500;
+pub const COPY_FROM: usize = 500;
 
 pub struct Many {
     arrays: Statement,
@@ -63,7 +63,7 @@ impl Copy {
     }
 }
 
-fn transposed<'a>(rows: &[Values<'a>]) -> Vec<Vec<Param<'a>>> {
+pub fn transposed<'a>(rows: &[Values<'a>]) -> Vec<Vec<Param<'a>>> {
     let width = rows.first().map_or(0, Vec::len);
     (0..width).map(|i| rows.iter().map(|row| row[i].clone()).collect()).collect()
 }

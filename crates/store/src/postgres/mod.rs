@@ -1,5 +1,6 @@
 //! PostgreSQL: commits in two flights on one connection, reads on another, many nodes on one database.
 
+mod added;
 mod address;
 mod batched;
 mod clock;

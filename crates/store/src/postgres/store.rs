@@ -19,7 +19,8 @@ use crate::settings::announce;
 use crate::sql::{Access, Sql};
 use crate::{
     Batch, Beside, Change, Clock, Done, Found, Lease, Ledger, Listen, Look, Reserved, Result, Retained,
-    Retention, Slot, Store, StoreError, Wake, WakeUp, keys, leases, params, pools, reads, retention,
+    Retaining, Retention, Slot, Store, StoreError, Wake, WakeUp, keys, leases, params, pools, reads,
+    retention,
 };
 use model::{Block, BlockId, DispatchGroup, Name, SignalId, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -197,12 +198,13 @@ impl Store for PostgresStore {
         self.ledger.clone()
     }
 
-    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
-        if dry_run {
+    fn retain(&mut self, what: Retention, how: Retaining) -> Result<Retained> {
+        let Retaining::Done(asked) = how else {
             return retention::preview(self.reader(), what);
-        }
+        };
         self.writer.flush();
-        let (page, next) = retention::run(self.reader(), what, self.retained_to.get())?;
+        let now = self.now();
+        let (page, next) = retention::run(self.reader(), what, self.retained_to.get(), (&asked, now))?;
         self.retained_to.set(next);
         Ok(page)
     }

@@ -6,8 +6,8 @@ use crate::batch::NodeRow;
 use crate::executions::{self, Call, Order};
 use crate::sql::Sql;
 use crate::{
-    Batch, Beside, Browse, Change, Clock, Done, Found, Lease, Ledger, Result, Retained, Retention, Store,
-    StoreError, keys, leases, reads, restored, retention, settings,
+    Batch, Beside, Browse, Change, Clock, Done, Found, Lease, Ledger, Result, Retained, Retaining, Retention,
+    Store, StoreError, keys, leases, reads, restored, retention, settings,
 };
 use model::{Block, BlockId, DispatchGroup, Step, StepId, Timestamp};
 use rules::settle::Snapshot;
@@ -58,13 +58,14 @@ impl SqliteStore {
     pub fn announce(&mut self, url: &str) -> Result<()> {
         self.lock.announce(url)
     }
-    /// One page of retention between two turns; a dry run only reads, and counts everything at once.
-    pub fn retain(&self, what: Retention, dry_run: bool) -> Result<Retained> {
-        if dry_run {
+    /// One page of retention between two turns; what is tried only reads, and counts everything at once.
+    pub fn retain(&self, what: Retention, how: Retaining) -> Result<Retained> {
+        let Retaining::Done(asked) = how else {
             return retention::preview(&self.reader, what);
-        }
-        let from = self.retained_to.get();
-        let (page, next) = self.writer.run(move |connection| retention::run(connection, what, from))?;
+        };
+        let (from, now) = (self.retained_to.get(), self.clock.now());
+        let (page, next) =
+            self.writer.run(move |connection| retention::run(connection, what, from, (&asked, now)))?;
         self.retained_to.set(next);
         Ok(page)
     }
@@ -148,8 +149,8 @@ impl Store for SqliteStore {
         Arc::new(SideLedger { clock: self.clock.clone(), side: self.writer.side() })
     }
 
-    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
-        SqliteStore::retain(self, what, dry_run)
+    fn retain(&mut self, what: Retention, how: Retaining) -> Result<Retained> {
+        SqliteStore::retain(self, what, how)
     }
 
     fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {

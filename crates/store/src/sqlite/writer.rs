@@ -194,7 +194,7 @@ mod tests {
     fn calls_that_wait_together_share_a_commit_and_a_turn_ends_the_row() {
         use crate::executions::Order as Asked;
         let call = || Call {
-            order: Asked::Forget { made_before: None },
+            order: Asked::Forget { made_before: None, asked: None },
             at: model::Timestamp(0),
             done: Box::new(|_| {}),
         };

@@ -71,9 +71,11 @@ impl Proxy {
     }
 }
 
-/// A word is a flight of its own, so it stands at the start of what is read.
+/// A word is a flight of its own, so it stands at the start of what is read; or it is a value of a statement that is one.
 fn says(bytes: &[u8], word: &str) -> bool {
-    bytes.first() == Some(&b'Q') && bytes.get(5..5 + word.len()) == Some(word.as_bytes())
+    let is_word = bytes.first() == Some(&b'Q') && bytes.get(5..5 + word.len()) == Some(word.as_bytes());
+    let is_value = bytes.first() == Some(&b'B');
+    is_word || is_value && bytes.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
 fn pass(client: TcpStream, server: TcpStream, orders: Arc<Orders>) {

@@ -4,8 +4,8 @@ use super::world::{World, again, at, complete, fail, parent, resolver, step};
 use model::{BlockId, FlowAgain, FlowState, FlowStepState, NewStep, Outcome, Standing, limits};
 use rules::operator::Verb;
 use std::time::Duration;
-use stepfast_store::Retention;
 use stepfast_store::flows::FlowWord;
+use stepfast_store::{Asked, Retaining, Retention};
 
 pub fn healthy(full_history: bool) -> World {
     let mut w = World::new(full_history);
@@ -14,7 +14,10 @@ pub fn healthy(full_history: bool) -> World {
     executions(&mut w);
     flows(&w);
     let before = w.now();
-    assert_eq!(w.store.retain(Retention::Archive { before }, false).unwrap().trees, 3);
+    assert_eq!(
+        w.store.retain(Retention::Archive { before }, Retaining::Done(Asked::by("anna"))).unwrap().trees,
+        3
+    );
     w.wait(Duration::from_secs(1));
     w.turn();
     roots(&mut w);

@@ -9,7 +9,7 @@ use model::{
     Timestamp,
 };
 use std::pin::Pin;
-use store::Clock;
+use store::{Clock, Retaining};
 
 /// To be done with the answer, on the side that asked.
 pub type After = Box<dyn FnOnce(&mut Side) + Send>;
@@ -185,9 +185,10 @@ fn direct(side: &Side, op: &Op) -> Asked {
             })
         }
         Op::Retain { what, dry_run } => {
-            let (what, dry_run) = (*what, *dry_run);
+            let what = *what;
+            let how = if *dry_run { Retaining::Tried } else { Retaining::Done(store::Asked::by("anna")) };
             Box::pin(async move {
-                let retained = engine.with_store(move |store| store.retain(what, dry_run)).await;
+                let retained = engine.with_store(move |store| store.retain(what, how)).await;
                 after(move |side| side.tell(&retained))
             })
         }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use store::sql::Sql;
 use store::{
-    Batch, Change, Done, Found, Lease, Ledger, Look, NodeRow, Result, Retained, Retention, Store, StoreError,
+    Batch, Change, Done, Found, Lease, Ledger, Look, NodeRow, Result, Retained, Retaining, Retention, Store,
+    StoreError,
 };
 
 #[derive(Default)]
@@ -110,8 +111,8 @@ impl Store for Watched {
     fn release(&mut self, lease: &Lease) -> Result<()> {
         self.inner.release(lease)
     }
-    fn retain(&mut self, what: Retention, dry_run: bool) -> Result<Retained> {
-        self.inner.retain(what, dry_run)
+    fn retain(&mut self, what: Retention, how: Retaining) -> Result<Retained> {
+        self.inner.retain(what, how)
     }
     fn change(&mut self, changes: Vec<Change>) -> Result<Vec<u64>> {
         self.inner.change(changes)

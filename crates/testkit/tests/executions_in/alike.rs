@@ -36,7 +36,7 @@ fn next(dice: &mut Dice, clock: &SimClock) -> Order {
             Order::End { name, owner, how: Standing::Failed { error: format!("no {}", dice.below(2)) } }
         }
         15..17 => Order::Renew { name, owner, lease: Duration::from_secs(1 + dice.below(120)) },
-        17 => Order::Forget { made_before: (dice.below(4) == 0).then(|| clock.now()) },
+        17 => Order::Forget { made_before: (dice.below(4) == 0).then(|| clock.now()), asked: None },
         18 => Order::CountForgotten { made_before: None },
         _ => Order::Show(name),
     }

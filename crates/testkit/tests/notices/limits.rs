@@ -6,7 +6,7 @@ use model::Telling;
 use rules::operator::Verb;
 use rules::settle::Mode;
 use std::time::Duration;
-use store::{Database, Retention};
+use store::{Asked, Database, Retaining, Retention};
 
 #[tokio::test]
 async fn what_is_more_than_a_channel_takes_is_counted_and_told_as_one() {
@@ -93,7 +93,12 @@ async fn retention_takes_the_step_and_what_was_told_stays_known_for_a_month() {
     stage.advance(Duration::from_secs(60)).await;
     stage.settle().await;
     let purge = Retention::Purge { before: stage.clock_now(), only_archive: false, ticks: false };
-    stage.engine.with_store(move |store| store.retain(purge, false)).await.unwrap().unwrap();
+    stage
+        .engine
+        .with_store(move |store| store.retain(purge, Retaining::Done(Asked::by("anna"))))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(deliveries(&stage, "ops").len(), 0);
     assert_eq!(stage.browse().notices(9).unwrap()[0].step, None);
     stage.check();

@@ -4,7 +4,7 @@ use model::WorkflowState;
 use serde_json::json;
 use std::time::Duration;
 use stepfast_testkit::{Stage, from_step, undo_all, undo_then_from};
-use store::Retention;
+use store::{Asked, Retaining, Retention};
 
 /// What was called off because the whole was undone was taken for a failure of its own, which `skip_step` passes over.
 #[tokio::test]
@@ -57,7 +57,12 @@ steps:
     assert_eq!(stage.workflow(id).state, WorkflowState::Compensated);
     let before = stage.clock_now() + Duration::from_secs(1);
     let archive = Retention::Archive { before };
-    let archived = stage.engine.with_store(move |store| store.retain(archive, false)).await.unwrap().unwrap();
+    let archived = stage
+        .engine
+        .with_store(move |store| store.retain(archive, Retaining::Done(Asked::by("anna"))))
+        .await
+        .unwrap()
+        .unwrap();
     assert!(archived.steps > 0, "{archived:?}");
     stage.check();
 }

@@ -7,7 +7,7 @@ use crate::crash::database::Database;
 use crate::crash::dice::Dice;
 use crate::crash::round::{self, Round};
 use crate::crash::{phase, reckoning};
-use crate::postgres::Postgres;
+use crate::postgres::{Durability, Postgres};
 use crate::stopwatch::Stopwatch;
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -24,7 +24,7 @@ const LEASE_LOST: [&str; 2] = ["the lease of a dispatch group was", "this node's
 
 pub async fn run(binary: &Path, number: u32, means: &Means, mut dice: Dice) -> Result<Round> {
     let directory = round::directory()?;
-    let postgres = Postgres::start()?;
+    let postgres = Postgres::start(Durability::Full)?;
     let database = Database::at(binary, postgres.url.clone());
     let ground = Ground { binary, directory: directory.path(), postgres: &postgres, database };
     let plan = Plan::of(number, means, &mut dice);

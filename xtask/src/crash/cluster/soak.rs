@@ -9,7 +9,7 @@ use crate::crash::dice::{self, Dice};
 use crate::crash::round::{self, Round};
 use crate::crash::server::Post;
 use crate::crash::{binary, phase};
-use crate::postgres::Postgres;
+use crate::postgres::{Durability, Postgres};
 use crate::stopwatch::Stopwatch;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Result<()> {
 
 async fn soak(options: &Options, binary: &Path, dice: Dice) -> Result<Round> {
     let directory = round::directory()?;
-    let postgres = Postgres::start()?;
+    let postgres = Postgres::start(Durability::Full)?;
     let database = Database::at(binary, postgres.url.clone());
     let ground = Ground { binary, directory: directory.path(), postgres: &postgres, database };
     let played = play(&ground, options, dice).await.inspect_err(|_| ground.keep_database());

@@ -8,7 +8,7 @@ use crate::EngineError;
 use crate::request::{Reply, StartWorkflow, Started};
 use crate::signal::{Arrived, Signal};
 use model::definition::Definition;
-use model::{DispatchGroup, Fault, Name, Timestamp, Workflow, WorkflowId, WorkflowState, limits};
+use model::{DispatchGroup, Fault, Name, Pinned, Timestamp, Workflow, WorkflowId, WorkflowState, limits};
 use rules::fifo;
 use rules::workflow::progress::Progress;
 use rules::workflow::{self, Answers, Data, Plan};
@@ -296,6 +296,18 @@ fn looked_at(plan: &Plan, input: &str, labels: &BTreeMap<String, String>) -> Vec
             faults.push(Fault::nul(format!("labels.{name}")));
         }
     }
+    faults
+}
+
+/// Everything for which a workflow would not be started with this; nothing is started.
+pub fn start_faults(definition: Definition, pinned: Arc<Pinned>, start: &StartWorkflow) -> Vec<Fault> {
+    let plan = match Plan::compile(definition, pinned) {
+        Ok(plan) => plan,
+        Err(faults) => return faults,
+    };
+    let input = start.input.as_ref().map_or("{}", |raw| raw.get());
+    let mut faults = looked_at(&plan, input, &start.labels);
+    faults.extend(concurrency_key(&plan, input).err());
     faults
 }
 

@@ -30,6 +30,7 @@ mod write;
 
 use super::subscribed::Subscribers;
 use super::timers::Timers;
+pub use begin::start_faults;
 use fan_out::Fan;
 use model::{
     Aftermath, BranchDecision, CompensationRun, DispatchGroup, Name, ResolutionDecision, RetrySource, StepId,

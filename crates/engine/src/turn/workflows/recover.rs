@@ -31,7 +31,8 @@ impl Node {
             astray.push(id);
             if !recovery.dry_run {
                 self.put_poll_back(turn, &step, now)?;
-                turn.audit.push(told(&step, &recovery.by));
+                let after = self.board.step(id).map_or(step.state, |step| step.state);
+                turn.audit.push(told((&step, after), &recovery.by));
             }
         }
         turn.acts.reply(reply, astray);
@@ -63,13 +64,13 @@ impl Node {
     }
 }
 
-fn told(step: &Step, by: &str) -> AuditEntry {
+fn told((step, after): (&Step, State), by: &str) -> AuditEntry {
     AuditEntry {
         who: by.into(),
         verb: "recover poll".into(),
         target: format!("step {}", step.id),
         why: None,
         before: Some(step.state.to_string()),
-        after: None,
+        after: Some(format!("{after}, to be polled now")),
     }
 }

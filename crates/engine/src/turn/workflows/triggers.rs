@@ -11,6 +11,7 @@ use model::{Timestamp, TokenHash, TriggerAnswer, TriggerPayload, Verdict, Workfl
 use rules::workflow::Data;
 use rules::workflow::pause::{self, Fit, Standing};
 use rules::workflow::progress::Next;
+use std::net::IpAddr;
 use store::pauses as record;
 use store::{AuditEntry, Result};
 
@@ -39,7 +40,7 @@ impl Node {
         let workflow = order.workflow;
         match payload.verdict {
             Verdict::Accepted => {
-                turn.audit.push(accepted(&order));
+                turn.audit.push(accepted(&order, entry.workflow.state));
                 let next = self.resume_pause(&mut entry, def, (payload.number, order.payload), now)?;
                 self.pauses_over(turn, entry, next, now)?;
             }
@@ -217,8 +218,12 @@ impl Node {
             turn.acts.refuse(reply, EngineError::WorkflowRefused { workflow: id, why });
             return Ok(());
         }
+        let had = entry.pauses.waiting.get(&def).is_some_and(|pause| pause.token.is_some());
         self.change_pause(&mut entry, def, |pause| pause.token = Some(hash));
-        turn.audit.push(AuditEntry { verb: "token".into(), ..audit(id, &order.trigger, &order.by) });
+        let (verb, before) =
+            ("token".into(), Some(if had { "it had a token" } else { "it had none" }.into()));
+        let after = Some("a new token; none before it counts".into());
+        turn.audit.push(AuditEntry { verb, before, after, ..audit(id, &order.trigger, &order.by) });
         self.settle_workflow(entry, now)?;
         turn.acts.reply(reply, ());
         Ok(())
@@ -259,6 +264,12 @@ fn audit(workflow: WorkflowId, trigger: &str, by: &str) -> AuditEntry {
     }
 }
 
-fn accepted(order: &TriggerOrder) -> AuditEntry {
-    AuditEntry { after: Some("accepted".into()), ..audit(order.workflow, &order.trigger, &order.identity) }
+/// Who sent it, from where, and what it found.
+fn accepted(order: &TriggerOrder, found: WorkflowState) -> AuditEntry {
+    let is_elsewhere = |from: &&String| from.parse::<IpAddr>().is_ok_and(|ip| !ip.is_loopback());
+    let from = order.source.as_ref().filter(is_elsewhere);
+    let from = from.filter(|from| !order.identity.ends_with(from.as_str()));
+    let who = from.map_or(order.identity.clone(), |from| format!("{} from {from}", order.identity));
+    let (before, after) = (Some(format!("{found}, waiting for it")), Some("accepted".into()));
+    AuditEntry { before, after, ..audit(order.workflow, &order.trigger, &who) }
 }

@@ -4,10 +4,11 @@
 
 use crate::Local;
 use anyhow::Result;
-use engine::{Applied, Ask, Begin, DetectOrder, Engine, Saying, StartFlow, StartWorkflow, StuckConfig};
-use engine::{WorkflowOperation, WorkflowVerb};
-use model::{FlowName, NewFlowStep, NewKey, NewStep, Pool, StuckRule};
+use engine::{Applied, Ask, Begin, ChannelOrder, DetectOrder, Engine, Saying, StartFlow, StartWorkflow};
+use engine::{StuckConfig, WorkflowOperation, WorkflowVerb};
+use model::{Channel, ChannelKind, FlowName, NewFlowStep, NewKey, NewStep, Pool, StuckRule};
 use serde_json::{Value, json};
+use std::net::SocketAddr;
 use std::time::Duration;
 use store::{Clock, SystemClock};
 
@@ -47,7 +48,10 @@ pub fn stuck(usual: &StuckConfig) -> StuckConfig {
 }
 
 /// Store the definitions, and put everything on the stage unless it stands there already.
-pub async fn set(local: &Local) -> Result<()> {
+pub async fn set(local: &Local, receiver: SocketAddr) -> Result<()> {
+    // It is elsewhere with every start.
+    let channel = Channel::new("ops", ChannelKind::Webhook, &format!("http://{receiver}/notices"));
+    local.engine.put_channel(ChannelOrder { channel, secrets: None }, BY.into()).await?;
     let mut is_new = true;
     for (name, text) in DEFINITIONS {
         is_new &= local.apply_text(text, name).await? == Applied::Created;

@@ -64,6 +64,14 @@ impl HttpAllow {
         if faults.is_empty() { Ok(HttpAllow { entries }) } else { Err(faults) }
     }
 
+    /// One more place, and nothing else there.
+    #[must_use]
+    pub fn and(mut self, place: SocketAddr) -> HttpAllow {
+        self.entries
+            .push(Entry { target: Target::Network(Network::only(place.ip())), port: Some(place.port()) });
+        self
+    }
+
     /// The ports that some entry is about.
     pub fn ports(&self) -> BTreeSet<u16> {
         self.entries.iter().filter_map(|entry| entry.port).collect()
