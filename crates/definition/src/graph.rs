@@ -1,12 +1,14 @@
 //! A definition as a picture: for the terminal, for documents and for pages.
 
+mod drawing;
 mod layout;
 mod mermaid;
 mod svg;
 mod text;
 
+pub use drawing::Drawing;
 pub use mermaid::mermaid;
-pub use svg::{STYLE, figure, svg, svg_with};
+pub use svg::{Looks, STYLE, svg};
 pub use text::text;
 
 use crate::duration::show;
@@ -15,7 +17,11 @@ use model::definition::{BranchKind, Definition, FailurePolicy, PauseDef, StepDef
 use rules::workflow::graph::{Graph, Over};
 use std::collections::BTreeMap;
 
+/// What stands at the way past the branches of a step that chose none.
+pub const SKIPPED: &str = "skipped";
+
 /// What is drawn of a step.
+#[derive(Debug)]
 struct Drawn {
     key: String,
     kind: &'static str,
@@ -25,12 +31,16 @@ struct Drawn {
     conditional: bool,
 }
 
+#[derive(Debug)]
 struct Line {
     from: usize,
     to: usize,
     label: Option<String>,
+    /// Branches that lead along it; none if whatever goes on does.
+    ways: Vec<String>,
 }
 
+#[derive(Debug)]
 struct Picture {
     steps: Vec<Drawn>,
     lines: Vec<Line>,
@@ -39,21 +49,22 @@ struct Picture {
 impl Picture {
     fn of(definition: &Definition) -> Result<Picture, Vec<Fault>> {
         let graph = Graph::of(definition)?;
-        let mut lines: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+        let mut lines: BTreeMap<(usize, usize), (Vec<String>, Vec<String>)> = BTreeMap::new();
         for (to, node) in graph.nodes.iter().enumerate() {
             for edge in &node.before {
                 let step = &definition.steps[edge.from as usize];
                 let Some(words) = words(step, &edge.over) else { continue };
-                let line = lines.entry((edge.from as usize, to)).or_default();
+                let (line, ways) = lines.entry((edge.from as usize, to)).or_default();
                 line.extend(step.pause_after.as_deref().map(awaited).filter(|word| !line.contains(word)));
-                line.extend(words);
+                line.extend(words.iter().cloned());
+                ways.extend(words);
             }
         }
-        let line = |((from, to), words): ((usize, usize), Vec<String>)| {
+        let lines = lines.into_iter().map(|((from, to), (words, ways))| {
             let label = (!words.is_empty()).then(|| shorten(&words.join(", "), 30));
-            Line { from, to, label }
-        };
-        let lines = lines.into_iter().map(line).collect();
+            Line { from, to, label, ways }
+        });
+        let lines = lines.collect();
         Ok(Picture { steps: definition.steps.iter().map(drawn).collect(), lines })
     }
 
@@ -83,7 +94,7 @@ fn words(step: &StepDef, over: &Over) -> Option<Vec<String>> {
                 branch.branches.iter().filter(|(_, steps)| steps.is_empty()).map(|(key, _)| key.clone());
             let mut words: Vec<String> = empty.collect();
             if step.when.is_some() || step.on_failure == FailurePolicy::SkipStep {
-                words.push("skipped".into());
+                words.push(SKIPPED.into());
             }
             (!words.is_empty()).then_some(words)
         }

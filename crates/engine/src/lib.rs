@@ -16,6 +16,7 @@ mod keys;
 mod meters;
 mod pace;
 mod pools;
+pub mod possible;
 mod progress;
 mod publisher;
 mod request;
@@ -58,6 +59,8 @@ pub use rules::pool::next_start as next_pool_start;
 pub use rules::progress as account;
 pub use rules::stuck::{Review, overlaid as stuck_rules_over};
 pub use rules::why::Why;
+/// A definition, compiled.
+pub use rules::workflow::Plan;
 pub use seal::{Keyring, SealError, SealKey};
 pub use spans::{Span, SpanOf, Spans};
 pub use stopwatch::Stopwatch;

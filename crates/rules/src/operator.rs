@@ -5,7 +5,7 @@
 //! Why     the same fenced moves as everything else; a person can decide an end but not break the tree: a parent is
 //!         not completed over the heads of its live children.
 
-use model::{Block, Detail, Effect, Event, Move, State, Step};
+use model::{Block, Detail, Effect, Event, Move, State, Step, StepId, WorkflowId};
 use thiserror::Error;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +50,9 @@ pub enum Refusal {
     #[error("it has children, and running it again would make them again; create the tree anew")]
     HasChildren,
     #[error("its parent {parent} is {state}; retry the parent instead")]
-    ParentEnded { parent: model::StepId, state: State },
+    ParentEnded { parent: StepId, state: State },
+    #[error("it is a step of workflow {workflow}, which decides what is done again")]
+    OfWorkflow { workflow: WorkflowId },
 }
 
 pub fn decide(step: &Step, children: Option<&Block>, verb: Verb, why: &str) -> Result<Effect, Refusal> {
@@ -71,6 +73,9 @@ pub fn decide(step: &Step, children: Option<&Block>, verb: Verb, why: &str) -> R
 
 /// Whether a step may be retried: a new step takes its place and it becomes Superseded.
 pub fn may_retry(step: &Step, owner: Option<&Step>, children: Option<&Block>) -> Result<(), Refusal> {
+    if let Some(part) = step.in_workflow {
+        return Err(Refusal::OfWorkflow { workflow: part.workflow });
+    }
     if !(step.state.is_failed() || step.state == State::Cancelled) {
         return Err(Refusal::NotFailed { state: step.state });
     }

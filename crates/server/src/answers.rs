@@ -20,7 +20,7 @@ mod workflows;
 pub use alerts::{alert, alert_figures, alerts, stuck_rule, stuck_rules};
 pub use bulk::{BulkRecord, bulk_operation, bulk_operations, bulk_operations_within};
 pub use channels::{channel, channels, notices, notices_behind};
-pub use course::{NoItems, decisions, decisions_behind, events, items};
+pub use course::{NoItems, decisions, decisions_behind, events, events_before, items};
 pub use definitions::{Standing, as_written, definition, definition_cursor, definitions, standing, stored};
 pub use family::{BELOW_SHOWN, Family, family};
 pub use flows::{flow, flows};

@@ -5,16 +5,21 @@ use crate::access::{Keyring, Pace, Refusals, Table};
 use crate::answers;
 use crate::bulk::Bulk;
 use crate::describe::document;
+use crate::drawing::{self, Drawings};
 use crate::error::ApiError;
+use crate::kept::Kept;
 use crate::listen::Listeners;
 use crate::live::Live;
 use crate::readers::Readers;
 use crate::seats::Seats;
-use engine::EngineError;
+use crate::secrets::Known;
+use definition::graph::Drawing;
+use engine::possible::{self, Offers};
+use engine::{EngineError, Plan};
 use model::definition::Definition;
-use model::{Progress, State, StepId, Timestamp, WorkflowId};
+use model::{Pinned, Progress, State, StepId, Timestamp, Workflow, WorkflowId};
 use serde_json::Value;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use store::Browse;
 use store::StoreError;
 
@@ -32,6 +37,9 @@ pub struct App {
     pub listeners: Listeners,
     pub live: Live,
     pub bulk: Bulk,
+    /// Laid out when they are applied, and after a restart when they are first looked at.
+    pub drawings: Drawings,
+    plans: Kept<Plan>,
     readers: Readers,
     document: OnceLock<Value>,
     /// Strangers are read for one after another, so that a flood of them leaves everybody else their connections.
@@ -47,7 +55,23 @@ impl App {
         let (seats, listeners, document) = (Seats::default(), Listeners::default(), OnceLock::new());
         let refusals = Refusals::default();
         let (bulk, live) = (Bulk::new(site.engine.clone(), site.database.clone()), Live::default());
-        App { site, keys, pace, refusals, table, readers, strangers, seats, listeners, document, bulk, live }
+        let (drawings, plans) = (Drawings::default(), Kept::default());
+        App {
+            site,
+            keys,
+            pace,
+            refusals,
+            table,
+            readers,
+            strangers,
+            seats,
+            listeners,
+            document,
+            bulk,
+            live,
+            drawings,
+            plans,
+        }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -99,12 +123,39 @@ impl App {
         found.ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
     }
 
+    /// The row of a workflow.
+    pub async fn workflow_row(&self, id: WorkflowId) -> Result<Workflow, ApiError> {
+        let found = self.read(move |browse| browse.workflow(id)).await?;
+        found.ok_or(ApiError::Engine(EngineError::NoWorkflow(id)))
+    }
+
     /// The definition that a workflow is pinned to.
-    pub async fn definition(&self, of: &wire::WorkflowView) -> Result<Definition, ApiError> {
-        let name = format!("{} {}", of.workflow, of.version);
-        let (key, version) = (of.workflow.clone(), of.version.clone());
-        let found = self.read(move |browse| answers::definition(browse, &key, Some(&version))).await?;
-        found.map(|(_, definition)| definition).ok_or(ApiError::Engine(EngineError::NoDefinition(name)))
+    async fn definition(&self, pinned: &Pinned) -> Result<Definition, ApiError> {
+        let pinned = pinned.clone();
+        let read = move |browse: &Browse| Ok((*Known::default().definition(browse, &pinned)?).clone());
+        self.read(read).await
+    }
+
+    /// The same, laid out.
+    pub async fn drawing(&self, pinned: &Pinned) -> Result<Arc<Drawing>, ApiError> {
+        match self.drawings.find(&pinned.hash) {
+            Some(found) => Ok(found),
+            None => drawing::laid_out(&self.drawings, &pinned.hash, self.definition(pinned).await?).await,
+        }
+    }
+
+    /// What can be done about a workflow as things stand.
+    pub async fn possible(&self, workflow: Workflow) -> Result<Offers, ApiError> {
+        let pinned = workflow.definition.clone();
+        let plan = match self.plans.find(&pinned.hash) {
+            Some(found) => found,
+            None => {
+                let definition = self.definition(&pinned).await?;
+                let hash = pinned.hash.clone();
+                self.plans.keep(&hash, drawing::made(move || Plan::compile(definition, pinned)).await?)
+            }
+        };
+        self.read(move |browse| possible::for_workflow(browse, &plan, &workflow)).await
     }
 
     /// Whether the file is still there and can be read, by a connection that has not seen it yet.

@@ -4,14 +4,16 @@
 
 use crate::describe::{Answers, Operation};
 use crate::error::ApiError;
+use crate::kept::Kept;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use definition::graph;
-use model::Fault;
+use definition::graph::{self, Drawing, Looks};
 use model::definition::Definition;
+use model::{Fault, Reason};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::sync::Arc;
 use store::StoreError;
 use tokio::task::spawn_blocking;
 
@@ -46,35 +48,62 @@ impl Answers for Picture {
     }
 }
 
+/// Definitions that are laid out.
+pub type Drawings = Kept<Drawing>;
+
+/// A definition laid out, unless that was done before.
+pub async fn laid_out(
+    drawings: &Drawings,
+    hash: &str,
+    definition: Definition,
+) -> Result<Arc<Drawing>, ApiError> {
+    if let Some(found) = drawings.find(hash) {
+        return Ok(found);
+    }
+    let drawing = made(move || Drawing::of(&definition)).await?;
+    Ok(drawings.keep(hash, drawing))
+}
+
 /// A definition by itself.
-pub async fn definition(definition: Definition, format: Format) -> Result<Picture, ApiError> {
-    let drawn = match format {
-        Format::Svg => drawn(move || graph::svg(&definition)).await?,
-        Format::Mermaid => drawn(move || graph::mermaid(&definition)).await?,
-        Format::Text => drawn(move || graph::text(&definition)).await?,
+pub async fn definition(
+    drawings: &Drawings,
+    (hash, definition): (&str, Definition),
+    format: Format,
+) -> Result<Picture, ApiError> {
+    let text = match format {
+        Format::Svg => return Ok(alone(laid_out(drawings, hash, definition).await?.alone(&Looks::NONE))),
+        Format::Mermaid => made(move || graph::mermaid(&definition)).await?,
+        Format::Text => made(move || graph::text(&definition)).await?,
     };
-    Ok(match format {
-        Format::Svg => alone(drawn),
-        Format::Mermaid | Format::Text => Picture(drawn.into_response()),
-    })
+    Ok(Picture(text.into_response()))
 }
 
 /// A workflow as a picture that stands alone.
-pub async fn workflow(definition: Definition, shown: &wire::WorkflowShow) -> Result<Picture, ApiError> {
+pub fn workflow(drawing: &Drawing, shown: &wire::WorkflowShow) -> Picture {
     let style = format!("</title><style>{}{STATES}</style>", graph::STYLE);
-    Ok(alone(figure(definition, shown).await?.replacen("</title>", &style, 1)))
+    alone(figure(drawing, shown).replacen("</title>", &style, 1))
 }
 
 /// A workflow as a part of a page that has the style.
-pub async fn figure(definition: Definition, shown: &wire::WorkflowShow) -> Result<String, ApiError> {
-    let states: HashMap<String, &'static str> =
-        shown.steps.iter().map(|step| (step.key.clone(), class(&step.state))).collect();
-    drawn(move || graph::figure(&definition, &|key| states.get(key).copied())).await
+pub fn figure(drawing: &Drawing, shown: &wire::WorkflowShow) -> String {
+    let steps: HashMap<&str, &wire::WorkflowStepView> =
+        shown.steps.iter().map(|step| (step.key.as_str(), step)).collect();
+    drawing.figure(&Looks {
+        step: &|key| steps.get(key).map(|step| class(&step.state)),
+        chosen: &|key| chosen(steps.get(key)?),
+    })
 }
 
-/// A definition by itself, as a part of a page that has the style.
-pub async fn plain(definition: Definition) -> Result<String, ApiError> {
-    drawn(move || graph::figure(&definition, &|_| None)).await
+/// The branches that a step chose, if it has.
+fn chosen(step: &wire::WorkflowStepView) -> Option<Vec<String>> {
+    let is_aside = step.reason.as_deref() == Some(Reason::NotOnActiveBranch.word());
+    match step.state.as_str() {
+        _ if step.kind != "branch" => None,
+        "completed" => serde_json::from_str(step.output.as_ref()?.get()).ok(),
+        "skipped" if is_aside => Some(Vec::new()),
+        "skipped" => Some(vec![graph::SKIPPED.into()]),
+        _ => None,
+    }
 }
 
 /// What a state is called in the style.
@@ -90,16 +119,16 @@ fn class(state: &str) -> &'static str {
     }
 }
 
-/// The layout of a large graph takes a while.
-async fn drawn(
-    draw: impl FnOnce() -> Result<String, Vec<Fault>> + Send + 'static,
-) -> Result<String, ApiError> {
-    let given_up = |_| ApiError::NotReady("the graph was not drawn to its end".into());
+/// The layout of a large graph takes a while, as does all else that is made of a definition.
+pub async fn made<T: Send + 'static>(
+    make: impl FnOnce() -> Result<T, Vec<Fault>> + Send + 'static,
+) -> Result<T, ApiError> {
+    let given_up = |_| ApiError::NotReady("the definition was not read to its end".into());
     let corrupt = |faults: Vec<Fault>| {
         let value = faults.first().map(ToString::to_string).unwrap_or_default();
         ApiError::Store(StoreError::Corrupt { table: "definitions", column: "text", value })
     };
-    spawn_blocking(draw).await.map_err(given_up)?.map_err(corrupt)
+    spawn_blocking(make).await.map_err(given_up)?.map_err(corrupt)
 }
 
 fn alone(svg: String) -> Picture {
@@ -108,4 +137,43 @@ fn alone(svg: String) -> Picture {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("image/svg+xml"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(RULES));
     Picture(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(keys: &[&str]) -> Definition {
+        let steps: Vec<_> = keys.iter().map(|key| serde_json::json!({"key": key})).collect();
+        let text = serde_json::json!({"workflow": "w", "version": "1.0.0", "steps": steps});
+        serde_json::from_value(text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_was_laid_out_is_not_laid_out_again() {
+        let drawings = Drawings::default();
+        let first = laid_out(&drawings, "h", of(&["a", "b"])).await.unwrap();
+        let second = laid_out(&drawings, "h", of(&["never", "looked", "at"])).await.unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        let Picture(answer) = definition(&drawings, ("h", of(&["never"])), Format::Svg).await.unwrap();
+        let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        assert_eq!(std::str::from_utf8(&bytes).unwrap(), first.alone(&Looks::NONE));
+    }
+
+    #[test]
+    fn a_branch_that_was_passed_over_took_the_way_past_it() {
+        let step = |state: &str, reason: Option<&str>| wire::WorkflowStepView {
+            kind: "branch".into(),
+            state: state.into(),
+            reason: reason.map(Into::into),
+            output: (state == "completed").then(|| crate::convert::raw(r#"["high"]"#)),
+            ..wire::WorkflowStepView::default()
+        };
+        assert_eq!(chosen(&step("completed", None)), Some(vec!["high".into()]));
+        assert_eq!(chosen(&step("skipped", Some("condition_false"))), Some(vec![graph::SKIPPED.into()]));
+        assert_eq!(chosen(&step("skipped", Some("not_on_active_branch"))), Some(Vec::new()));
+        assert_eq!(chosen(&step("ahead", None)), None);
+        let action = wire::WorkflowStepView { kind: "action".into(), ..step("completed", None) };
+        assert_eq!(chosen(&action), None, "its answer chooses nothing");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::convert::{instant, is_live};
 use model::{Breaker, GroupStatus, State, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use store::{SessionRow, TallyKey};
 use wire::{ActionFigures, Figures, GroupFigures, HostFigures};
 
@@ -103,6 +103,11 @@ pub fn actions<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Vec<ActionFi
     active.map(|(action, figures)| ActionFigures { action: action.to_string(), ..figures }).collect()
 }
 
+/// No host has it.
+fn waits(key: &TallyKey) -> bool {
+    key.host.is_none() && matches!(key.state, State::Pending | State::Dispatched)
+}
+
 /// Hosts that work or worked, those with a live worker first, and by name.
 pub fn hosts(tallies: &[Tally], sessions: &[SessionRow], now: Timestamp) -> Vec<HostFigures> {
     let mut found: BTreeMap<&str, (HostFigures, Vec<&Tally>)> = BTreeMap::new();
@@ -118,6 +123,14 @@ pub fn hosts(tallies: &[Tally], sessions: &[SessionRow], now: Timestamp) -> Vec<
         one.online = true;
         one.sessions += 1;
         one.capacity += session.offer.capacity;
+    }
+    // What waits in the queue that is named like a host is for that one.
+    let names: HashMap<String, &str> = found.keys().map(|host| (host.to_lowercase(), *host)).collect();
+    for tally in tallies.iter().filter(|(key, _)| waits(key)) {
+        if let Some((one, seen)) = names.get(&*tally.0.queue).and_then(|host| found.get_mut(host)) {
+            add(&mut one.figures, tally);
+            seen.push(tally);
+        }
     }
     let told = |(hostname, (figures, seen)): (&str, (HostFigures, Vec<&Tally>))| HostFigures {
         hostname: hostname.to_string(),
@@ -141,15 +154,15 @@ mod tests {
     use super::*;
     use model::{DispatchGroup, NodeId, SessionId, SessionOffer};
 
-    /// One line a sort: `group action host|- state leaf|parent throttled|free n`.
+    /// One line a sort: `group action host|-|queue= state leaf|parent throttled|free n`.
     fn tallies(text: &str) -> Vec<Tally> {
         let line = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let key = TallyKey {
                 dispatch_group: DispatchGroup::new(words[0]),
-                queue: "default".into(),
+                queue: words[2].strip_prefix("queue=").unwrap_or("default").into(),
                 action: words[1].into(),
-                host: (words[2] != "-").then(|| words[2].into()),
+                host: (words[2] != "-" && !words[2].contains('=')).then(|| words[2].into()),
                 state: words[3].parse().unwrap(),
                 leaf: words[4] == "leaf",
                 throttled: words[5] == "throttled",
@@ -200,6 +213,25 @@ mod tests {
             })
             .collect();
         assert_eq!(told, ["charge 3 3 4 0", "order 2 0 0 0", "ship 0 0 0 1"]);
+    }
+
+    #[test]
+    fn what_waits_in_the_queue_of_a_host_is_counted_there() {
+        let tallies = tallies(
+            "alpha charge W1       running    leaf free      3
+             alpha charge queue=w1 pending    leaf throttled 4
+             alpha charge queue=w1 dispatched leaf free      2
+             alpha charge queue=w1 skipped    leaf free      9
+             alpha charge queue=w2 pending    leaf throttled 5
+             alpha charge -        pending    leaf throttled 6",
+        );
+        let hosts = hosts(&tallies, &[], Timestamp(0));
+        let told = |host: &HostFigures| {
+            let f = &host.figures;
+            let action = host.actions.first().map(|a| (a.throttled, a.dispatched));
+            (host.hostname.clone(), f.running, f.throttled, f.dispatched, f.skipped, action)
+        };
+        assert_eq!(hosts.iter().map(told).collect::<Vec<_>>(), [("W1".into(), 3, 4, 2, 0, Some((4, 2)))]);
     }
 
     #[test]

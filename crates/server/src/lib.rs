@@ -17,6 +17,7 @@ mod extract;
 pub mod figures;
 mod guard;
 mod idempotency;
+mod kept;
 mod listen;
 mod live;
 mod metrics;

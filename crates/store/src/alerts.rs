@@ -73,15 +73,20 @@ impl AlertFilter {
             values.push(value.into());
             all.push(format!("{column} = ${}", values.len()));
         }
-        if let Some(before) = self.before {
-            values.push(before.into());
-            let n = values.len();
-            all.push(match self.is_of_open() {
-                true => {
-                    format!("(opened_at, id) < (select b.opened_at, b.id from alerts b where b.id = ${n})")
-                }
-                false => format!("id < ${n}"),
-            });
+        let n = values.len() + 1;
+        match (self.before, self.is_of_open()) {
+            (None, true) => {}
+            (Some(before), true) => {
+                values.push(before.into());
+                all.push(format!(
+                    "(opened_at, id) < (select b.opened_at, b.id from alerts b where b.id = ${n})"
+                ));
+            }
+            // From the newest on, along their numbers.
+            (before, false) => {
+                values.push(before.unwrap_or(i64::MAX as u64).into());
+                all.push(format!("id < ${n}"));
+            }
         }
         let condition = if all.is_empty() { String::new() } else { format!("where {}", all.join(" and ")) };
         (condition, values)
@@ -110,13 +115,12 @@ pub fn open_one(sql: &dyn Sql, entity: &str, entity_id: &str, reason: &str) -> R
 }
 
 /// What happened to the alerts of a thing for a reason, oldest first: the last of it.
-pub fn history(sql: &dyn Sql, alert: &Alert) -> Result<Vec<AlertEvent>> {
+pub fn history(sql: &dyn Sql, (entity, id, reason): (&str, &str, &str)) -> Result<Vec<AlertEvent>> {
     let text = format!(
         "select entity, entity_id, reason, at, moment, who, text, step_id from alert_events
           where entity = $1 and entity_id = $2 and reason = $3 order by id desc limit {}",
         limits::PAGE_ROWS_MAX
     );
-    let (entity, id, reason) = (alert.entity.as_str(), alert.entity_id.as_str(), alert.reason.as_str());
     let mut all = sql.rows(&text, params![entity, id, reason], |row| {
         let moment = row.text(4)?;
         let strange =
@@ -227,31 +231,39 @@ impl AlertFigures {
     }
 }
 
-/// Of what is open, and what was closed since then.
+/// Of what is open, and what was closed since then: counted by the database, over as many as there may be.
 pub fn figures(sql: &dyn Sql, since: Timestamp) -> Result<AlertFigures> {
     let mut figures = AlertFigures::default();
-    let filter = AlertFilter { limit: limits::ALERTS_OPEN_MAX, ..AlertFilter::open() };
-    for alert in page(sql, &filter)? {
-        figures.open += 1;
-        figures.in_review += usize::from(alert.is_in_review());
-        figures.acknowledged += usize::from(alert.acknowledged_at.is_some());
-        *figures.by_severity.entry(alert.severity.to_string()).or_default() += 1;
-        *figures.by_entity.entry(alert.entity).or_default() += 1;
-    }
-    let text = format!(
-        "select closed_at, since, auto_resolved from alerts where closed_at is not null and closed_at >= $1
-          order by closed_at desc, id desc limit {}",
-        limits::ALERT_FIGURES_ROWS
+    let open = format!(
+        "select severity, entity, count(*), sum(case when escalated_at is null then 0 else 1 end),
+                sum(case when acknowledged_at is null then 0 else 1 end)
+           from (select severity, entity, escalated_at, acknowledged_at from alerts
+                  where closed_at is null order by opened_at desc, id desc limit {}) as newest
+          group by severity, entity",
+        limits::ALERTS_OPEN_MAX
     );
-    let mut spans = Vec::new();
-    sql.each(&text, params![since], &mut |row| {
-        spans.push(Timestamp(row.get(0)?).since(Timestamp(row.get(1)?)));
-        figures.auto_resolved += usize::from(row.get::<bool>(2)?);
+    sql.each(&open, params![], &mut |row| {
+        let n: usize = row.get(2)?;
+        figures.open += n;
+        figures.in_review += row.get::<usize>(3)?;
+        figures.acknowledged += row.get::<usize>(4)?;
+        *figures.by_severity.entry(row.get(0)?).or_default() += n;
+        *figures.by_entity.entry(row.get(1)?).or_default() += n;
         Ok(())
     })?;
-    spans.sort_unstable();
-    figures.closed = spans.len();
-    figures.median_to_resolve = spans.get(spans.len() / 2).copied();
+    let closed = format!(
+        "(select closed_at, since, auto_resolved from alerts where closed_at is not null and closed_at >= $1
+           order by closed_at desc, id desc limit {}) as closed",
+        limits::ALERT_FIGURES_ROWS
+    );
+    let counted = format!("select count(*), coalesce(sum(auto_resolved), 0) from {closed}");
+    let counted = sql.first(&counted, params![since], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    (figures.closed, figures.auto_resolved) = counted.unwrap_or_default();
+    let median =
+        format!("select closed_at, since from {closed} order by closed_at - since limit 1 offset $2");
+    figures.median_to_resolve = sql.first(&median, params![since, figures.closed / 2], |row| {
+        Ok(Timestamp(row.get(0)?).since(Timestamp(row.get(1)?)))
+    })?;
     Ok(figures)
 }
 
@@ -332,7 +344,7 @@ impl Browse {
         find(self.sql(), id)
     }
     pub fn alert_history(&self, alert: &Alert) -> Result<Vec<AlertEvent>> {
-        history(self.sql(), alert)
+        history(self.sql(), (&alert.entity, &alert.entity_id, &alert.reason))
     }
     pub fn alert_figures(&self, since: Timestamp) -> Result<AlertFigures> {
         figures(self.sql(), since)

@@ -3,21 +3,21 @@
 //! Why    a page answers as fast with a million steps on record as with none; a statement that reads history is slow only when there
 //!        is much of it, and nothing else would tell.
 
-use crate::alerts::AlertFilter;
+use crate::alerts::{self, AlertFilter};
 use crate::executions::ExecutionFilter;
 use crate::flows::FlowFilter;
 use crate::pauses::Waiting;
 use crate::sql::{Access, Param, Row, Sql};
 use crate::turn_reads::Seen;
-use crate::{Browse, Filter, Listed, PollFilter, Result, WorkflowFilter};
+use crate::{Browse, Filter, Listed, MessageGroup, PollFilter, Result, WorkflowFilter};
 use model::{
-    BlockId, ExecutionName, ExecutionState, FlowId, FlowState, State, StepId, Timestamp, WorkflowId,
-    WorkflowState,
+    BlockId, DispatchGroup, ExecutionName, ExecutionState, FlowId, FlowState, State, StepId, Timestamp,
+    WorkflowId, WorkflowState,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tables that only grow, until retention comes.
-pub const HISTORY: [&str; 16] = [
+pub const HISTORY: [&str; 21] = [
     "steps",
     "blocks",
     "workflows",
@@ -34,13 +34,18 @@ pub const HISTORY: [&str; 16] = [
     "flow_events",
     "trigger_payloads",
     "minutes",
+    "alerts",
+    "alert_events",
+    "audit",
+    "ticks",
+    "notices",
 ];
 
 /// What SQLite calls two of them within a view or a join.
 pub const ALIASES: [&str; 2] = ["s", "w"];
 
 /// Indexes that hold what is live alone, so that they may be read from end to end.
-const LIVE: [&str; 12] = [
+const LIVE: [&str; 14] = [
     "steps_in_flight",
     "steps_held",
     "steps_ready",
@@ -53,6 +58,8 @@ const LIVE: [&str; 12] = [
     "flows_half_done",
     "flows_due",
     "blocks_open",
+    "alerts_open",
+    "alerts_newest",
 ];
 
 /// Whether a line of a plan reads what is live alone.
@@ -104,12 +111,15 @@ pub fn all(sql: Box<dyn Sql + Send>) -> (Browse, Seen) {
 
 fn of_figures(browse: &Browse) -> Result<()> {
     browse.totals()?;
+    browse.oldest_due(Timestamp(0))?;
     browse.groups()?;
     browse.breaker()?;
     browse.sessions()?;
     browse.in_flight(None)?;
     browse.in_flight(Some("alpha"))?;
     browse.open_alerts()?;
+    browse.open_alerts_by_severity()?;
+    browse.alert_figures(Timestamp(0))?;
     browse.minutes(Timestamp(0))?;
     browse.circumstances(Timestamp(0))?;
     Ok(())
@@ -151,6 +161,7 @@ fn of_steps(browse: &Browse) -> Result<()> {
     browse.polling(&PollFilter { due_at: None, after: None, limit: 50 })?;
     browse.message_groups("", 50)?;
     browse.message_group("a")?;
+    browse.line(&line(), 50)?;
     browse.unfinished_trees([0; 16], 50)?;
     browse.unfinished_workflows([0; 16], 50)?;
     browse.unfinished_flows([0; 16], 50)?;
@@ -163,6 +174,10 @@ fn of_workflows(browse: &Browse) -> Result<()> {
     browse.workflow_steps(id)?;
     browse.workflow_below(StepId::of(1))?;
     browse.workflow_events(id, 0, 50)?;
+    browse.workflow_events_before(id, None, 50)?;
+    browse.workflow_traces(id, |_| true)?;
+    browse.workflow_done(id)?;
+    browse.live_of_key("a")?;
     browse.branch_decisions(id)?;
     browse.resolution_decisions(id)?;
     browse.compensation_runs(id)?;
@@ -176,14 +191,35 @@ fn of_workflows(browse: &Browse) -> Result<()> {
 fn of_the_rest(browse: &Browse) -> Result<()> {
     browse.execution(&ExecutionName::new("a", "b"))?;
     browse.flow(FlowId::of(1))?;
+    browse.flow_steps(FlowId::of(1))?;
     browse.definition("a", None)?;
     browse.definitions(None, None, 50)?;
     browse.definition_line("a", "1.0.0")?;
     browse.alerts(&AlertFilter { open: Some(true), limit: 50, ..AlertFilter::default() })?;
     browse.alerts(&AlertFilter { open: Some(false), limit: 50, ..AlertFilter::default() })?;
+    browse.alert(1)?;
+    alerts::history(browse.sql(), ("step", "1", "waits"))?;
     browse.nodes()?;
-    browse.ticks(None, 50)?;
-    browse.ticks(Some("alpha"), 50)?;
+    browse.ticks_behind(None, None, 50)?;
+    browse.ticks_behind(Some("alpha"), Some(7), 50)?;
+    browse.audit_behind(Some(7), 50)?;
     browse.audit(50)?;
+    browse.pools()?;
+    browse.keys()?;
+    browse.channels()?;
+    browse.notices(50)?;
+    browse.subscriptions(None, 50)?;
     Ok(())
+}
+
+fn line() -> MessageGroup {
+    MessageGroup {
+        name: "a".into(),
+        home: DispatchGroup::new("alpha"),
+        waiting: 0,
+        head: None,
+        in_flight: false,
+        mode: None,
+        holds: Vec::new(),
+    }
 }

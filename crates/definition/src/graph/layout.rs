@@ -4,6 +4,7 @@ use super::{Line, Picture};
 use dagre::graph::{Graph, GraphOptions};
 use dagre::{EdgeLabel, GraphLabel, LayoutOptions, NodeLabel, RankDir, layout};
 
+#[derive(Debug)]
 pub(super) struct Box {
     pub x: f64,
     pub y: f64,
@@ -11,12 +12,14 @@ pub(super) struct Box {
     pub height: f64,
 }
 
+#[derive(Debug)]
 pub(super) struct Route {
     pub points: Vec<(f64, f64)>,
     /// The middle of the label, and how wide it is.
     pub label: Option<(f64, f64, f64)>,
 }
 
+#[derive(Debug)]
 pub(super) struct Layout {
     pub width: f64,
     pub height: f64,

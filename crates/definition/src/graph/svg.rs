@@ -4,7 +4,7 @@
 //!        dark follows the reader.
 
 use super::layout::{Layout, Route, text_width};
-use super::{Drawn, Picture};
+use super::{Drawing, Drawn, Line, Picture};
 use model::Fault;
 use model::definition::Definition;
 use std::fmt::Write;
@@ -12,56 +12,68 @@ use std::fmt::Write;
 /// The looks of a picture, for pages that bring their own style sheet.
 pub const STYLE: &str = include_str!("graph.css");
 
-/// What a step is doing, as a class of the page; none if there is nothing to tell.
-pub type State<'s> = &'s dyn Fn(&str) -> Option<&'static str>;
+/// What is told of a workflow in the picture of its definition.
+pub struct Looks<'l> {
+    /// What a step is doing, as a class of the page; none if there is nothing to tell.
+    pub step: &'l dyn Fn(&str) -> Option<&'static str>,
+    /// Which branches a step chose; none if it has not.
+    pub chosen: &'l dyn Fn(&str) -> Option<Vec<String>>,
+}
+
+impl Looks<'_> {
+    /// Of a definition by itself.
+    pub const NONE: Looks<'static> = Looks { step: &|_| None, chosen: &|_| None };
+}
 
 /// A picture that stands by itself.
 pub fn svg(definition: &Definition) -> Result<String, Vec<Fault>> {
-    svg_with(definition, &|_| None)
+    Ok(Drawing::of(definition)?.alone(&Looks::NONE))
 }
 
-/// The same, with a class for each step that has a state.
-pub fn svg_with(definition: &Definition, state: State) -> Result<String, Vec<Fault>> {
-    draw(definition, state, &format!("<style>{STYLE}</style>"))
-}
-
-/// A picture without its looks, for a page that has `STYLE` among its own.
-pub fn figure(definition: &Definition, state: State) -> Result<String, Vec<Fault>> {
-    draw(definition, state, "")
-}
-
-fn draw(definition: &Definition, state: State, style: &str) -> Result<String, Vec<Fault>> {
-    let picture = Picture::of(definition)?;
-    let keys: Vec<&str> = definition.steps.iter().map(|step| step.key.as_str()).collect();
-    let classes: Vec<Option<&str>> = keys.iter().map(|key| state(key)).collect();
-    let (size, body) = match picture.is_too_large() {
-        true => list(&picture, &classes),
-        false => graph(&picture, &classes),
+pub(super) fn paint(drawing: &Drawing, looks: &Looks, style: &str) -> String {
+    let classes: Vec<Option<&str>> = drawing.keys.iter().map(|key| (looks.step)(key)).collect();
+    let (size, body) = match &drawing.layout {
+        None => list(&drawing.picture, &classes),
+        Some(layout) => graph(&drawing.picture, layout, &classes, &ways(drawing, looks)),
     };
-    let title = escape(&format!("{} {}", definition.workflow, definition.version));
-    Ok(format!(
+    let title = escape(&drawing.title);
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sf-graph\" viewBox=\"0 0 {w:.0} {h:.0}\" width=\"{w:.0}\" height=\"{h:.0}\" \
          role=\"img\" aria-label=\"{title}\"><title>{title}</title>{style}{body}</svg>\n",
         w = size.0,
         h = size.1,
-    ))
+    )
 }
 
-fn graph(picture: &Picture, classes: &[Option<&str>]) -> ((f64, f64), String) {
-    let layout = Layout::of(picture);
+/// What became of each line of a branch that was decided, as a class.
+fn ways(drawing: &Drawing, looks: &Looks) -> Vec<&'static str> {
+    let way = |line: &Line| match (looks.chosen)(&drawing.keys[line.from]) {
+        Some(chosen) if line.ways.iter().any(|way| chosen.contains(way)) => " is-taken",
+        Some(_) if !line.ways.is_empty() => " is-not-taken",
+        _ => "",
+    };
+    drawing.picture.lines.iter().map(way).collect()
+}
+
+fn graph(
+    picture: &Picture,
+    layout: &Layout,
+    classes: &[Option<&str>],
+    ways: &[&str],
+) -> ((f64, f64), String) {
     let mut body = String::from(
         "<defs><marker id=\"sf-arrow\" class=\"sf-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" \
          orient=\"auto\"><path d=\"M0.5 0.5 L7.5 4 L0.5 7.5 z\"/></marker></defs>\n",
     );
-    for route in &layout.routes {
+    for (route, way) in layout.routes.iter().zip(ways) {
         _ = writeln!(
             body,
-            "<path class=\"sf-line\" d=\"{}\" marker-end=\"url(#sf-arrow)\"/>",
+            "<path class=\"sf-line{way}\" d=\"{}\" marker-end=\"url(#sf-arrow)\"/>",
             curve(&route.points)
         );
     }
-    for (line, route) in picture.lines.iter().zip(&layout.routes) {
-        body.push_str(&label(line.label.as_deref(), route));
+    for ((line, route), way) in picture.lines.iter().zip(&layout.routes).zip(ways) {
+        body.push_str(&label(line.label.as_deref(), route, way));
     }
     for ((step, place), class) in picture.steps.iter().zip(&layout.boxes).zip(classes) {
         let corner = (place.x - place.width / 2.0, place.y - place.height / 2.0);
@@ -70,10 +82,10 @@ fn graph(picture: &Picture, classes: &[Option<&str>]) -> ((f64, f64), String) {
     ((layout.width, layout.height), body)
 }
 
-fn label(text: Option<&str>, route: &Route) -> String {
+fn label(text: Option<&str>, route: &Route, way: &str) -> String {
     let (Some(text), Some((x, y, width))) = (text, route.label) else { return String::new() };
     format!(
-        "<g class=\"sf-label\"><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"20\" rx=\"10\"/>\
+        "<g class=\"sf-label{way}\"><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"20\" rx=\"10\"/>\
          <text x=\"{x:.1}\" y=\"{:.1}\">{}</text></g>\n",
         x - width / 2.0,
         y - 10.0,
@@ -188,8 +200,9 @@ mod tests {
 
     #[test]
     fn everything_is_drawn_and_nothing_runs() {
-        let state = |key: &str| (key == "reserve").then_some("sf-running");
-        let picture = svg_with(&order(), &state).unwrap();
+        let step = |key: &str| (key == "reserve").then_some("sf-running");
+        let (drawing, looks) = (Drawing::of(&order()).unwrap(), Looks { step: &step, ..Looks::NONE });
+        let picture = drawing.alone(&looks);
         for word in [
             "sf-step sf-action sf-when sf-running",
             "sf-branch",
@@ -202,13 +215,43 @@ mod tests {
         assert!(!picture.contains("<script") && !picture.contains("onload") && !picture.contains("NaN"));
         assert_eq!(picture.matches("sf-line\"").count(), 8);
         assert_eq!(picture.matches("class=\"sf-step").count(), 7);
-        assert_eq!(picture, svg_with(&order(), &state).unwrap(), "the same every time");
+        let again = Drawing::of(&order()).unwrap();
+        assert_eq!(
+            [drawing.alone(&looks), again.alone(&looks)],
+            [picture.clone(), picture],
+            "the same every time"
+        );
+    }
+
+    #[test]
+    fn the_ways_of_a_branch_that_was_decided_are_told() {
+        let drawing = Drawing::of(&order()).unwrap();
+        let told = |chosen: &[&str]| {
+            let chosen: Vec<String> = chosen.iter().map(ToString::to_string).collect();
+            let of = |key: &str| (key == "route").then(|| chosen.clone());
+            let picture = drawing.figure(&Looks { chosen: &of, ..Looks::NONE });
+            let labels = picture.split("class=\"sf-label").skip(1).map(|label| {
+                let text = label.split("</text>").next().and_then(|text| text.split('>').next_back());
+                format!("{}{}", text.unwrap(), label.split('"').next().unwrap())
+            });
+            let lines = ["sf-line is-taken\"", "sf-line is-not-taken\"", "sf-line\""];
+            (labels.collect::<Vec<_>>(), lines.map(|class| picture.matches(class).count()))
+        };
+        assert_eq!(
+            told(&["high"]),
+            (
+                vec!["high is-taken".into(), "standard is-not-taken".into(), "none is-not-taken".into()],
+                [1, 2, 5]
+            )
+        );
+        assert_eq!(told(&["none", "standard"]).1, [2, 1, 5]);
+        assert_eq!(drawing.figure(&Looks::NONE).matches("taken").count(), 0, "it is not decided");
     }
 
     #[test]
     fn a_page_may_bring_its_own_looks() {
         assert!(svg(&order()).unwrap().contains("prefers-color-scheme"));
-        assert!(!figure(&order(), &|_| None).unwrap().contains("<style"));
+        assert!(!Drawing::of(&order()).unwrap().figure(&Looks::NONE).contains("<style"));
     }
 
     #[test]

@@ -104,10 +104,6 @@ impl Node {
     ) -> Result<std::result::Result<Option<StepId>, EngineError>> {
         let id = operation.step;
         let step = self.board.step(id).expect("it was brought").clone();
-        if let Some(part) = step.in_workflow {
-            let why = format!("it is a step of workflow {}, which decides what is done again", part.workflow);
-            return Ok(Err(EngineError::Refused { step: id, why }));
-        }
         let settles = self.is_settling(turn, &step, now)?;
         let owner = match step.block().and_then(|b| self.board.block(b)).and_then(|b| b.owner) {
             Some(owner) if self.bring(owner)? => self.board.step(owner).cloned(),

@@ -26,7 +26,7 @@ pub struct Done {
 /// What is undone, first to last.
 pub fn order<'a>(plan: &Plan, scope: &CompensationScope, done: &'a [Done]) -> Vec<&'a Done> {
     let mut order: Vec<&Done> =
-        done.iter().filter(|one| is_within(plan, scope, one.def) && is_undone(plan, one)).collect();
+        done.iter().filter(|one| is_undone(plan, one) && is_within(plan, scope, one.def)).collect();
     order.sort_by_key(|one| Reverse((one.ended_at, one.step)));
     order
 }

@@ -7,6 +7,7 @@ pub mod compensation;
 mod data;
 mod fan_out;
 pub mod graph;
+pub mod hold;
 pub mod machine;
 pub mod pause;
 mod plan;
@@ -17,6 +18,7 @@ mod shape;
 pub mod spare;
 #[cfg(test)]
 mod tests;
+pub mod traced;
 #[cfg(test)]
 mod transitions;
 pub mod undoing;

@@ -272,6 +272,10 @@ impl Plan {
     pub fn has_pauses(&self) -> bool {
         self.definition.steps.iter().any(|def| def.pause_after.is_some())
     }
+    /// It is done for each of a list.
+    pub fn fans_out(&self, n: u32) -> bool {
+        matches!(&self.def(n).work, Work::Action(action) if action.each.is_some())
+    }
     /// It is done in the order of a message group.
     pub fn is_in_line(&self, n: u32) -> bool {
         let action = self.def(n).work.action();

@@ -5,8 +5,8 @@
 
 use super::plan::Plan;
 use super::resolution::Refused;
-use model::RetryItems;
 use model::definition::{RetryScope, Work};
+use model::{Block, RetryItems};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -17,6 +17,15 @@ pub struct FanOut {
     /// Those that did not succeed, or were not even begun.
     pub left: u32,
     pub standing: Standing,
+}
+
+impl FanOut {
+    /// What is left of so many items.
+    pub fn of(items: u32, block: &Block) -> FanOut {
+        let moves = block.unsettled() > 0 || !block.is_at_rest();
+        let standing = if moves { Standing::Moving } else { Standing::Settled };
+        FanOut { items, left: items.saturating_sub(block.steps.concluded()), standing }
+    }
 }
 
 /// Whether something of a fan-out that has ended still moves.

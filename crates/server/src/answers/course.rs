@@ -20,11 +20,30 @@ pub fn events(
     let lines = browse.workflow_events(id, after, limit)?;
     // A full page may be the last one: then the next is empty.
     let next = lines.last().filter(|_| lines.len() >= limit).map(|line| line.number.to_string());
+    Ok(Some(wire::WorkflowEventPage { events: shown_events(&lines, &secrets), next }))
+}
+
+/// The same, newest first, before a number; `next` is the number that older ones stand before.
+pub fn events_before(
+    browse: &Browse,
+    id: WorkflowId,
+    before: Option<u64>,
+    limit: usize,
+) -> Result<Option<wire::WorkflowEventPage>> {
+    let Some(workflow) = browse.workflow(id)? else { return Ok(None) };
+    let secrets = Known::default().secrets(browse, &workflow)?;
+    // One row more than wanted tells whether there is a next page.
+    let mut lines = browse.workflow_events_before(id, before, limit + 1)?;
+    let next = cut(&mut lines, limit, |line| line.number.to_string());
+    Ok(Some(wire::WorkflowEventPage { events: shown_events(&lines, &secrets), next }))
+}
+
+fn shown_events(lines: &[store::EventLine], secrets: &Secrets) -> Vec<wire::WorkflowEventView> {
     let shown = |line: &store::EventLine| {
         let view = convert::workflow_event_view(line);
         wire::WorkflowEventView { data: view.data.map(|data| secrets.hide(data)), ..view }
     };
-    Ok(Some(wire::WorkflowEventPage { events: lines.iter().map(shown).collect(), next }))
+    lines.iter().map(shown).collect()
 }
 
 /// The first that was decided on its way.

@@ -60,7 +60,9 @@ pub fn timeline(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
         |def: u32| whole.steps.get(def as usize).map_or_else(|| def.to_string(), |step| step.key.clone());
     let mut lanes: BTreeMap<u32, Lane> = BTreeMap::new();
     for (n, row) in browse.workflow_steps(id)?.iter().enumerate() {
-        let Some(part) = row.step.in_workflow else { continue };
+        // What undoes a step has a lane of its own, below.
+        let of_step = row.step.in_workflow.filter(|part| (part.def as usize) < whole.steps.len());
+        let Some(part) = of_step else { continue };
         let lane =
             lanes.entry(part.def).or_insert_with(|| Lane { name: name(part.def), step: None, bars: vec![] });
         lane.step = Some(row.step.id.to_string());

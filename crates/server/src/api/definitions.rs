@@ -56,6 +56,9 @@ pub async fn apply(
         false => app.site.engine.apply_definition(stored, by).await?,
     };
     let is_new = !dry_run && matches!(applied, Applied::Created);
+    if !dry_run {
+        drawing::laid_out(&app.drawings, &hash, definition.clone()).await?;
+    }
     let view = applied_view(definition, hash, applied, standing);
     Ok(if is_new { MadeOrThere::Made(view) } else { MadeOrThere::There(view) })
 }
@@ -231,6 +234,6 @@ pub async fn graph(
     Path(named): Path<Named>,
     Params(Drawn { format }): Params<Drawn>,
 ) -> Result<Picture, ApiError> {
-    let (_, definition) = found(&app, &caller, named).await?;
-    drawing::definition(definition, format).await
+    let (about, definition) = found(&app, &caller, named).await?;
+    drawing::definition(&app.drawings, (&about.hash, definition), format).await
 }

@@ -80,9 +80,9 @@ pub async fn show(
 }
 
 pub async fn graph(State(app): State<Arc<App>>, ThisWorkflow(id): ThisWorkflow) -> Result<Picture, ApiError> {
-    let shown = app.workflow(id).await?;
-    let definition = app.definition(&shown.workflow).await?;
-    drawing::workflow(definition, &shown).await
+    let (shown, row) = (app.workflow(id).await?, app.workflow_row(id).await?);
+    let drawing = app.drawing(&row.definition).await?;
+    Ok(drawing::workflow(&drawing, &shown))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -10,6 +10,7 @@ use crate::error::ApiError;
 use crate::extract::{Params, Path};
 use crate::words::{clock, number};
 use axum::extract::State;
+use definition::graph::Looks;
 use engine::EngineError;
 use maud::{Markup, PreEscaped, html};
 use model::definition::Definition;
@@ -77,7 +78,8 @@ async fn shown(app: &App, named: Named, Params(compared): Params<Compared>) -> R
         .join(" ");
     let found = app.read(move |browse| read(browse, &named, compared.against.as_deref())).await?;
     let page = found.ok_or(ApiError::Engine(EngineError::NoDefinition(name)))?;
-    let picture = drawing::plain(page.definition.clone()).await?;
+    let drawing = drawing::laid_out(&app.drawings, &page.about.hash, page.definition.clone()).await?;
+    let picture = drawing.figure(&Looks::NONE);
     Ok(plain(app, &page.about.workflow, None, render(&page, &picture)))
 }
 

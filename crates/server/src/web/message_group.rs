@@ -10,10 +10,11 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Path;
 use axum::extract::State;
-use engine::GroupVerb;
+use engine::{GroupVerb, possible};
 use maud::{Markup, html};
 use model::Right;
 use std::sync::Arc;
+use store::Browse;
 use wire::{HoldView, MessageGroupShow};
 
 /// Steps of a line that are shown.
@@ -25,7 +26,11 @@ pub async fn page(
     Path(name): Path<String>,
 ) -> Result<Markup, ApiError> {
     let named = name.clone();
-    let found = app.read(move |browse| answers::message_group(browse, &named, SHOWN)).await?;
+    let read = move |browse: &Browse| {
+        let group = browse.message_group(&named)?;
+        Ok((answers::message_group(browse, &named, SHOWN)?, possible::for_message_group(group.as_ref())))
+    };
+    let (found, doable) = app.read(read).await?;
     let may_operate = caller.must(Right::Operate).is_ok();
     let frame = Frame {
         title: &name,
@@ -34,24 +39,8 @@ pub async fn page(
         script: may_operate.then_some("message-group.js"),
         controls: html! {},
     };
-    let doable = if may_operate { possible(found.as_ref()) } else { Vec::new() };
+    let doable = if may_operate { doable } else { Vec::new() };
     Ok(framed(frame, render(&name, found.as_ref(), &doable)))
-}
-
-/// What would not be refused as things stand; the node decides.
-fn possible(shown: Option<&MessageGroupShow>) -> Vec<GroupVerb> {
-    let holds = shown.map(|shown| shown.group.holds.as_slice()).unwrap_or_default();
-    let paused = holds.iter().any(|hold| hold.blocked_by.is_none());
-    let blocked = holds.iter().any(|hold| hold.blocked_by.is_some());
-    let has_steps = blocked || shown.is_some_and(|shown| !shown.queue.is_empty());
-    let is_possible = |verb: &GroupVerb| match verb {
-        GroupVerb::Pause => !paused,
-        GroupVerb::Resume => paused,
-        GroupVerb::Requeue | GroupVerb::Ignore => blocked,
-        GroupVerb::SkipHead | GroupVerb::Cancel => has_steps,
-        GroupVerb::Unblock => paused && blocked,
-    };
-    GroupVerb::ALL.into_iter().filter(is_possible).collect()
 }
 
 fn render(name: &str, found: Option<&MessageGroupShow>, doable: &[GroupVerb]) -> Markup {
@@ -98,9 +87,7 @@ fn about(verb: GroupVerb) -> (&'static str, &'static str, bool) {
         GroupVerb::Cancel => {
             ("Cancel", "Cancel everything that stands in line or runs, and forgive what failed.", true)
         }
-        GroupVerb::Unblock => {
-            ("Unblock", "Let nothing hold it back, neither the pause nor what failed.", true)
-        }
+        GroupVerb::Unblock => ("Unblock", "Let nothing hold it back, neither a pause nor what failed.", true),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::address::message_group;
 use super::layout::{lost, plain, tone};
-use super::step_verbs::{possible, section as verbs};
+use super::step_verbs::section as verbs;
 use super::steps::row as listed;
 use super::why::linked;
 use crate::access::Caller;
@@ -12,6 +12,7 @@ use crate::error::ApiError;
 use crate::extract::ThisStep;
 use crate::words::clock;
 use axum::extract::State;
+use engine::{Verb, possible};
 use maud::{Markup, html};
 use model::{Right, State as StepState};
 use std::sync::Arc;
@@ -29,8 +30,10 @@ pub async fn page(
         family.above.retain(is_ours);
         family.below.retain(is_ours);
     }
-    let may_operate = caller.must(Right::Operate).is_ok();
-    let doable = may_operate.then(|| possible(&shown));
+    let doable = match caller.must(Right::Operate) {
+        Ok(_) => Some(app.read(move |browse| possible::for_step(browse, id)).await?),
+        Err(_) => None,
+    };
     let body = render(&Page { shown: &shown, family, doable });
     Ok(plain(&app, &shown.step.action, Some("workflows.js"), body))
 }
@@ -39,7 +42,7 @@ struct Page<'a> {
     shown: &'a StepShow,
     family: Family,
     /// None for whoever may only look.
-    doable: Option<Vec<super::step_verbs::Doable>>,
+    doable: Option<Vec<Option<Verb>>>,
 }
 
 fn render(page: &Page) -> Markup {

@@ -3,24 +3,26 @@
 use super::gantt;
 use super::layout::{Frame, page as framed};
 use super::workflow_steps::table;
-use super::workflow_verbs::{possible, section as verbs};
+use super::workflow_verbs::section as verbs;
 use super::workflows::{message_tone, tone, took};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::drawing;
 use crate::error::ApiError;
-use crate::extract::ThisWorkflow;
+use crate::extract::{Params, ThisWorkflow};
 use crate::words::{clock, span};
 use axum::extract::State;
-use engine::WorkflowVerb;
+use engine::possible::Offers;
 use maud::{Markup, PreEscaped, html};
 use model::{Right, WorkflowState};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::sync::Arc;
-use wire::{CompensationView, DecisionView, PauseView, WorkflowEventView, WorkflowShow};
+use wire::{CompensationView, DecisionView, PauseView, WorkflowEventPage, WorkflowShow};
 
-/// Events that are shown.
-const EVENTS_SHOWN: usize = 200;
+/// Events that are shown at once.
+const EVENTS_SHOWN: usize = 100;
 /// Characters of what goes with an event.
 const DATA_SHOWN: usize = 300;
 
@@ -28,30 +30,45 @@ const DATA_SHOWN: usize = 300;
 struct Page {
     shown: WorkflowShow,
     picture: String,
-    events: Vec<WorkflowEventView>,
-    has_more_events: bool,
+    /// The newest first, or those before one.
+    events: WorkflowEventPage,
+    before: Option<u64>,
     decisions: Vec<DecisionView>,
-    doable: Option<Vec<WorkflowVerb>>,
+    /// None for whoever may only look.
+    doable: Option<Offers>,
     timeline: Option<answers::Timeline>,
+}
+
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    /// Older events than this one.
+    before: Option<u64>,
 }
 
 pub async fn page(
     State(app): State<Arc<App>>,
     caller: Caller,
     ThisWorkflow(id): ThisWorkflow,
+    Params(Wanted { before }): Params<Wanted>,
 ) -> Result<Markup, ApiError> {
     let shown = app.workflow(id).await?;
-    let picture = drawing::figure(app.definition(&shown.workflow).await?, &shown).await?;
-    let events = app.read(move |browse| answers::events(browse, id, 0, EVENTS_SHOWN)).await?;
+    let row = app.workflow_row(id).await?;
+    let drawing = app.drawing(&row.definition).await?;
+    let picture = drawing::figure(&drawing, &shown);
+    let events = app.read(move |browse| answers::events_before(browse, id, before, EVENTS_SHOWN)).await?;
     let decisions = app.read(move |browse| answers::decisions(browse, id)).await?;
     let now = app.now();
     let timeline = app.read(move |browse| answers::timeline(browse, id, now)).await?;
-    let may_operate = caller.must(Right::Operate).is_ok();
+    let doable = match caller.must(Right::Operate) {
+        Ok(_) => Some(app.possible(row).await?),
+        Err(_) => None,
+    };
     let page = Page {
         timeline,
-        doable: may_operate.then(|| possible(&shown.workflow)),
-        has_more_events: events.as_ref().is_some_and(|page| page.next.is_some()),
-        events: events.map(|page| page.events).unwrap_or_default(),
+        doable,
+        events: events.unwrap_or_else(|| WorkflowEventPage { events: Vec::new(), next: None }),
+        before,
         decisions: decisions.map(|page| page.decisions).unwrap_or_default(),
         picture,
         shown,
@@ -85,7 +102,7 @@ fn render(page: &Page) -> Markup {
         section aria-label="Steps" { h2 { "Steps" } div data-live="steps" { (table(&shown.steps)) } }
         (undone(shown))
         section aria-label="Payloads" data-live="payloads" { (payloads(shown)) }
-        section aria-label="History" data-live="history" { (history(page)) }
+        section #history aria-label="History" data-live="history" { (history(page)) (branches(&page.decisions)) }
         p { a href="/workflows" { "All workflows" } }
     }
 }
@@ -93,7 +110,8 @@ fn render(page: &Page) -> Markup {
 fn head(shown: &WorkflowShow) -> Markup {
     let workflow = &shown.workflow;
     // Nothing of it will change any more.
-    let is_over = possible(workflow).is_empty() && workflow.state != WorkflowState::Compensating.word();
+    let is_final = workflow.state.parse::<WorkflowState>().is_ok_and(WorkflowState::is_final);
+    let is_over = is_final || workflow.resolved_at.is_some();
     html! {
         h1 data-over[is_over] { (workflow.workflow) " " span.state.(tone(&workflow.state)) { (workflow.state) } }
         p.aside.mono { (workflow.id) }
@@ -204,13 +222,15 @@ fn payloads(shown: &WorkflowShow) -> Markup {
     }
 }
 
+/// What happened to it, the last of it first.
 fn history(page: &Page) -> Markup {
+    let at = format!("/workflows/{}", page.shown.workflow.id);
     html! {
         h2 { "History" }
-        @if page.events.is_empty() { p.empty { "Nothing has happened yet." } }
+        @if page.events.events.is_empty() { p.empty { "Nothing has happened yet." } }
         @else {
             ol.rows {
-                @for event in &page.events {
+                @for event in &page.events.events {
                     li.attempt {
                         span { b { (event.kind.replace('_', " ")) } @if let Some(key) = &event.step_key { " " (key) } }
                         span.aside { (clock(&event.at)) }
@@ -219,13 +239,22 @@ fn history(page: &Page) -> Markup {
                 }
             }
         }
-        @if page.has_more_events {
-            p.aside { "The first " (page.events.len()) " are shown; " a href={ "/v1/workflows/" (page.shown.workflow.id) "/events" } { "all of them" } "." }
+        @if page.before.is_some() || page.events.next.is_some() {
+            p {
+                @if page.before.is_some() { a.button href={ (at) "#history" } { "Newest" } " " }
+                @if let Some(next) = &page.events.next { a.button href={ (at) "?before=" (next) "#history" } { "Older" } }
+            }
         }
-        @if !page.decisions.is_empty() {
+    }
+}
+
+/// What was decided on its way.
+fn branches(decisions: &[DecisionView]) -> Markup {
+    html! {
+        @if !decisions.is_empty() {
             h2.second { "Branches" }
             ol.rows {
-                @for decision in &page.decisions {
+                @for decision in decisions {
                     li.attempt {
                         span { b { (decision.step_key) } " " (decision.kind.replace('_', " ")) " → " (decision.result.get()) }
                         span.aside { (clock(&decision.at)) }

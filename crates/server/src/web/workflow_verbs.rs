@@ -1,43 +1,15 @@
 //! What can be done about a workflow now: only what would not be refused, each with what it does.
 
 use engine::WorkflowVerb;
+use engine::possible::{Offer, Offers};
 use maud::{Markup, html};
-use model::{Decision, State, WorkflowState};
-use wire::{WorkflowShow, WorkflowStepView, WorkflowView};
-
-/// Steps that one can go back to, in a list that is read.
-const STEPS_OFFERED: usize = 200;
-
-/// What would not be refused as things stand; the node decides.
-pub fn possible(workflow: &WorkflowView) -> Vec<WorkflowVerb> {
-    let Ok(state) = workflow.state.parse::<WorkflowState>() else { return Vec::new() };
-    if workflow.resolved_at.is_some() {
-        return Vec::new();
-    }
-    let (fails, stuck) = (state == WorkflowState::Failed, state == WorkflowState::CompensationFailed);
-    let undoes = stuck || state == WorkflowState::Compensating;
-    let is_possible = |verb: &WorkflowVerb| match verb {
-        WorkflowVerb::Pause => state == WorkflowState::Running || is_awaiting(workflow),
-        WorkflowVerb::Resume => state == WorkflowState::Paused,
-        WorkflowVerb::Cancel => fails || !state.is_over() && !undoes,
-        WorkflowVerb::Resolve(
-            Decision::Retry { .. } | Decision::Compensate { .. } | Decision::MarkResolved,
-        ) => fails,
-        WorkflowVerb::Resolve(Decision::RetryCompensation | Decision::SkipCompensation { .. }) => stuck,
-        WorkflowVerb::Resolve(Decision::RetryFromStep { .. } | Decision::Cancel { .. }) => false,
-    };
-    WorkflowVerb::plain().into_iter().filter(is_possible).collect()
-}
-
-/// It waits for triggers, and nobody holds it.
-fn is_awaiting(workflow: &WorkflowView) -> bool {
-    workflow.paused_by.as_deref() == Some("trigger")
-}
+use model::{Decision, WorkflowState};
+use wire::{WorkflowShow, WorkflowStepView};
 
 /// What a verb is called and does; one that cannot be taken back is told before it is done.
-fn about(verb: &WorkflowVerb, workflow: &WorkflowView) -> (&'static str, &'static str, bool) {
-    match verb {
-        WorkflowVerb::Resume if is_awaiting(workflow) => {
+fn about(offer: &Offer) -> (&'static str, &'static str, bool) {
+    match &offer.verb {
+        WorkflowVerb::Resume if offer.forced => {
             ("Go on without", "Go on as if somebody had sent nothing to what it waits for.", true)
         }
         WorkflowVerb::Resolve(decision) => about_decision(decision),
@@ -47,8 +19,17 @@ fn about(verb: &WorkflowVerb, workflow: &WorkflowView) -> (&'static str, &'stati
         WorkflowVerb::Resume => {
             ("Resume", "Go on where it was held; a step that failed is done again.", false)
         }
-        WorkflowVerb::Cancel => ("Cancel", "End it, with everything of it that is not over.", true),
+        WorkflowVerb::Cancel => about_cancel(offer.to),
     }
+}
+
+/// What becomes of what was done, the definition says.
+fn about_cancel(to: WorkflowState) -> (&'static str, &'static str, bool) {
+    let does = match to {
+        WorkflowState::Compensating => "Wait for what runs, undo what was done, the last first, and end it.",
+        _ => "End it, with everything of it that is not over; what was done stays done.",
+    };
+    ("Cancel", does, true)
 }
 
 fn about_decision(decision: &Decision) -> (&'static str, &'static str, bool) {
@@ -65,15 +46,14 @@ fn about_decision(decision: &Decision) -> (&'static str, &'static str, bool) {
             ("Skip", "Leave what could not be undone, and undo the rest.", true)
         }
         Decision::RetryFromStep { .. } => ("Retry from a step", "Do a step and all behind it again.", true),
-        Decision::Cancel { .. } => ("Cancel", "End it, with everything of it that is not over.", true),
+        Decision::Cancel { .. } => about_cancel(WorkflowState::Cancelled),
     }
 }
 
-pub fn section(shown: &WorkflowShow, doable: &[WorkflowVerb]) -> Markup {
-    let workflow = &shown.workflow;
-    let from = points(shown);
+pub fn section(shown: &WorkflowShow, offers: &Offers) -> Markup {
+    let is_empty = offers.verbs.is_empty() && offers.from.is_empty();
     html! {
-        section #verbs aria-label="What can be done" data-at={ "/v1/workflows/" (workflow.id) } hidden[doable.is_empty()] {
+        section #verbs aria-label="What can be done" data-at={ "/v1/workflows/" (shown.workflow.id) } hidden[is_empty] {
             h2 { "What can be done" }
             noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast workflows" } "." } }
             div.because {
@@ -81,10 +61,10 @@ pub fn section(shown: &WorkflowShow, doable: &[WorkflowVerb]) -> Markup {
                 input #why type="text" maxlength="1000" autocomplete="off";
             }
             div data-live="verbs" {
-                @if !doable.is_empty() {
+                @if !is_empty {
                     ul.rows.verbs {
-                        @for verb in doable { (offered(verb, workflow)) }
-                        @if !from.is_empty() { (retry_from(&from)) }
+                        @for offer in &offers.verbs { (offered(offer)) }
+                        @if !offers.from.is_empty() { (retry_from(shown, offers)) }
                     }
                 }
             }
@@ -106,23 +86,14 @@ pub fn question() -> Markup {
     }
 }
 
-fn offered(verb: &WorkflowVerb, workflow: &WorkflowView) -> Markup {
-    let (title, does, asks) = about(verb, workflow);
-    let forces = *verb == WorkflowVerb::Resume && is_awaiting(workflow);
-    let needs_why = asks && *verb != WorkflowVerb::Resume;
-    html! { li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-needs-why[needs_why] data-force[forces] { (title) } span.aside { (does) } } }
+fn offered(offer: &Offer) -> Markup {
+    let (title, does, asks) = about(offer);
+    let needs_why = asks && offer.verb != WorkflowVerb::Resume;
+    html! { li { button.button type="button" data-verb=(offer.verb.word()) data-asks[asks] data-needs-why[needs_why] data-force[offer.forced] { (title) } span.aside { (does) } } }
 }
 
-/// The steps that have ended, from which a workflow that failed or is held can go on anew.
-fn points(shown: &WorkflowShow) -> Vec<&WorkflowStepView> {
-    let state = shown.workflow.state.parse::<WorkflowState>();
-    let can = matches!(state, Ok(WorkflowState::Failed | WorkflowState::Paused))
-        && shown.workflow.resolved_at.is_none();
-    let ended = |step: &&WorkflowStepView| step.state.parse::<State>().is_ok_and(State::is_terminal);
-    shown.steps.iter().filter(|_| can).filter(ended).take(STEPS_OFFERED).collect()
-}
-
-fn retry_from(steps: &[&WorkflowStepView]) -> Markup {
+fn retry_from(shown: &WorkflowShow, offers: &Offers) -> Markup {
+    let steps = shown.steps.iter().filter(|step: &&WorkflowStepView| offers.from.contains(&step.key));
     html! {
         li {
             button.button type="button" data-verb="retry_from_step" data-resolve data-asks { "Retry from a step" }
@@ -132,7 +103,7 @@ fn retry_from(steps: &[&WorkflowStepView]) -> Markup {
                 " " label for="from-mode" { "What was done behind it" } " "
                 select #from-mode {
                     option value="retry_only" { "stays" }
-                    option value="compensate_then_retry" { "is undone first" }
+                    @if offers.undoes_behind { option value="compensate_then_retry" { "is undone first" } }
                 }
             }
         }
@@ -143,23 +114,36 @@ fn retry_from(steps: &[&WorkflowStepView]) -> Markup {
 mod tests {
     use super::*;
 
-    const SHOWN: &str = r#"{"id":"1","workflow":"order","version":"1.0.0","state":"STATE","labels":{},
+    const SHOWN: &str = r#"{"id":"1","workflow":"order","version":"1.0.0","state":"failed","labels":{},
         "dispatch_group":"alpha","created_at":"2027-01-15T08:00:00.000000Z","revision":3,"input":{},"percent":50,
         "steps":[{"key":"<pay>","kind":"action","state":"completed","run":1,"earlier":[]},{"key":"ship","kind":"wait","state":"ahead","run":0,"earlier":[]}]}"#;
 
-    fn offered(state: &str) -> Vec<String> {
-        let shown: WorkflowShow = serde_json::from_str(&SHOWN.replace("STATE", state)).unwrap();
-        let html = section(&shown, &possible(&shown.workflow)).into_string();
-        assert!(!html.contains("<pay>") && !html.contains("value=\"ship\""), "{html}");
-        html.split("data-verb=\"").skip(1).map(|part| part.split('"').next().unwrap().to_string()).collect()
+    fn offer(verb: WorkflowVerb, to: WorkflowState) -> Offer {
+        Offer { verb, to, forced: false }
+    }
+
+    fn shown(offers: &Offers) -> String {
+        section(&serde_json::from_str(SHOWN).unwrap(), offers).into_string()
     }
 
     #[test]
-    fn only_what_would_not_be_refused_is_offered() {
-        assert_eq!(offered("running"), ["pause", "cancel"]);
-        assert_eq!(offered("paused"), ["resume", "cancel", "retry_from_step"]);
-        assert_eq!(offered("failed"), ["retry", "compensate", "mark_resolved", "cancel", "retry_from_step"]);
-        assert_eq!(offered("compensation_failed"), ["retry_compensation", "skip_compensation"]);
-        assert_eq!(offered("succeeded"), [""; 0]);
+    fn what_is_possible_is_offered_and_nothing_else() {
+        let forced = Offer { forced: true, ..offer(WorkflowVerb::Resume, WorkflowState::Running) };
+        let verbs = vec![offer(WorkflowVerb::Pause, WorkflowState::Paused), forced];
+        let html = shown(&Offers { verbs, from: vec!["<pay>".into()], undoes_behind: false });
+        let offered: Vec<&str> =
+            html.split("data-verb=\"").skip(1).filter_map(|part| part.split('"').next()).collect();
+        assert_eq!(offered, ["pause", "resume", "retry_from_step"]);
+        assert!(html.contains("data-force") && html.contains("Go on without"), "{html}");
+        assert!(!html.contains("<pay>") && !html.contains("value=\"ship\""), "{html}");
+        assert!(!html.contains("compensate_then_retry"), "there is nothing to undo: {html}");
+        assert!(shown(&Offers::default()).contains(" hidden"), "there is nothing to do");
+    }
+
+    #[test]
+    fn what_cancelling_does_is_what_the_definition_says() {
+        let does = |to| shown(&Offers { verbs: vec![offer(WorkflowVerb::Cancel, to)], ..Offers::default() });
+        assert!(does(WorkflowState::Cancelled).contains("what was done stays done"));
+        assert!(does(WorkflowState::Compensating).contains("undo what was done, the last first"));
     }
 }

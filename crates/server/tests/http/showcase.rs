@@ -83,6 +83,7 @@ pub async fn everything() -> Showcase {
             registry.raw("endless", endless);
             registry.raw("look", look);
             registry.raw(PLANTED, endless);
+            crate::timeline::register(registry);
         })
         .await;
     let steps = steps(&place).await;
@@ -90,6 +91,7 @@ pub async fn everything() -> Showcase {
     let flow = around(&place).await;
     let alert = alert(&place).await;
     let mut pages = pages(&steps, [&failed_workflow, &paused_workflow], &flow, alert);
+    pages.push(format!("/workflows/{}", crate::timeline::journey(&place).await));
     pages.push(format!("/bulk/{}", bulk(&place).await));
     made(&place, "/v1/breaker", json!({"off": true, "why": PLANTED, "by": PLANTED})).await;
     Showcase { place, pages, failed_workflow, paused_workflow, waiting_step: steps[3].clone() }

@@ -3,7 +3,8 @@
 use super::{Browse, StepRow, places, statuses};
 use crate::sql::{Param, Row};
 use crate::statements::{OPEN_WORKFLOW, WORKFLOW_COLUMNS};
-use crate::workflows::{self, Definition};
+use crate::traces::{Trace, traces};
+use crate::workflows::{self, Definition, Ended};
 use crate::{Result, params, pauses, reads, rows};
 use model::{
     BlockId, CompensationRun, DispatchGroup, Pause, ResolutionDecision, StepId, Timestamp, Workflow,
@@ -147,6 +148,21 @@ impl Browse {
         Ok(courses)
     }
 
+    /// The last run of each step, and what it answered where that is asked for.
+    pub fn workflow_traces(&self, id: WorkflowId, answers: impl Fn(u32) -> bool) -> Result<Vec<Trace>> {
+        Ok(traces(self.sql(), &[id], |_, def| answers(def))?.remove(&id).unwrap_or_default())
+    }
+
+    /// Runs that are not superseded, as far as it matters to what is undone.
+    pub fn workflow_done(&self, id: WorkflowId) -> Result<Vec<Ended>> {
+        workflows::done(self.sql(), id)
+    }
+
+    /// How many workflows of a key are being done.
+    pub fn live_of_key(&self, key: &str) -> Result<usize> {
+        Ok(workflows::of_key(self.sql(), key, 0)?.0.len())
+    }
+
     /// Items of a fan-out, in their order, behind one.
     pub fn items(&self, block: BlockId, after: Option<u32>, limit: usize) -> Result<Vec<StepRow>> {
         let limit = limit.clamp(1, limits::PAGE_ROWS_MAX);
@@ -164,6 +180,21 @@ impl Browse {
             limit.clamp(1, limits::PAGE_ROWS_MAX)
         );
         self.sql().rows(&text, params![id, after], event)
+    }
+
+    /// The same, newest first, before a number.
+    pub fn workflow_events_before(
+        &self,
+        id: WorkflowId,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<EventLine>> {
+        let text = format!(
+            "select dispatch_group, number, workflow_id, at, type, step_key, data from workflow_events
+              where workflow_id = $1 and number < $2 order by number desc limit {}",
+            limit.clamp(1, limits::PAGE_ROWS_MAX)
+        );
+        self.sql().rows(&text, params![id, before.unwrap_or(i64::MAX as u64)], event)
     }
 
     /// What happened in a dispatch group, oldest first, behind a number.

@@ -12,7 +12,7 @@ use model::{
 use rules::workflow::Items;
 use rules::workflow::progress::Next;
 use rules::workflow::resolution::Verdict;
-use rules::workflow::spare::{self, FanOut, Standing, Unspared};
+use rules::workflow::spare::{self, FanOut, Unspared};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use store::sql::Sql;
@@ -83,10 +83,7 @@ impl Node {
         let Some(run) = entry.runs.get(&def).filter(|_| fans_out && is_over) else { return Ok(None) };
         let Some((step, block)) = self.with_block(run.step)? else { return Ok(None) };
         let Some(items) = Items::read(&step.arguments) else { return Ok(None) };
-        let n = items.len() as u32;
-        let moves = block.unsettled() > 0 || !block.is_at_rest();
-        let standing = if moves { Standing::Moving } else { Standing::Settled };
-        Ok(Some(FanOut { items: n, left: n.saturating_sub(block.steps.concluded()), standing }))
+        Ok(Some(FanOut::of(items.len() as u32, &block)))
     }
 
     fn with_block(&mut self, id: StepId) -> Result<Option<(Step, Block)>> {

@@ -5,11 +5,12 @@ use super::pauses::Pauses;
 use super::{Entry, Fan, Live, Run, polls};
 use model::definition::Work;
 use model::{
-    ForWorkflow, PauseState, Pinned, Reason, RetrySource, State, Step, StepId, Timestamp, Workflow,
-    WorkflowId, limits,
+    ForWorkflow, PauseState, Pinned, RetrySource, State, Step, StepId, Timestamp, Workflow, WorkflowId,
+    limits,
 };
 use rules::workflow::progress::Progress;
-use rules::workflow::{self, Answers, Data, End, Items, Plan};
+use rules::workflow::traced::{LastRun, Traced};
+use rules::workflow::{Answers, Items, Plan};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::traces::{Trace, traces};
@@ -157,40 +158,22 @@ impl Node {
             entry.runs.insert(trace.def, Run { number: trace.run, step: trace.step });
         }
         self.trace_pauses(entry, &traces)?;
+        let last = |trace: &Trace| LastRun {
+            def: trace.def,
+            state: trace.state,
+            reason: trace.reason,
+            pause: entry.pauses.behind(trace.def),
+        };
+        let traced = Traced::of(&plan, traces.iter().map(last), &entry.answers);
+        let broken = |def: &u32| Some((*def, entry.runs.get(def)?.step));
+        entry.broken = traced.broken.iter().filter_map(broken).collect();
+        (entry.progress, entry.cut) = (traced.progress, traced.cut);
         for trace in traces {
             if !trace.state.is_terminal() {
-                entry.begin(trace.def);
                 let live = self.live(&plan, trace.step, trace.def, trace.run)?;
                 entry.live.insert(trace.def, live);
-                continue;
-            }
-            if plan.undoes(trace.def).is_some() {
-                continue;
-            }
-            if trace.state == State::Superseded {
+            } else if trace.state == State::Superseded && plan.undoes(trace.def).is_none() {
                 entry.replaced.insert(trace.def, (trace.step, RetrySource::RetryFromStep));
-                continue;
-            }
-            if trace.reason == Some(Reason::TerminatedEarly) {
-                entry.cut.insert(trace.def);
-            }
-            if trace.state == State::Completed && is_behind(entry, trace.def) {
-                entry.progress.begin(trace.def);
-                match entry.pauses.over.get(&trace.def) {
-                    Some(PauseState::TimedOut) => drop(entry.broken.insert(trace.def, trace.step)),
-                    Some(PauseState::Cancelled) => drop(entry.cut.insert(trace.def)),
-                    _ => {}
-                }
-                continue;
-            }
-            let data = Data::new(&plan, &entry.answers);
-            let end = End { state: trace.state, reason: trace.reason, error: None };
-            match workflow::passed_on(&plan, trace.def, end, &data) {
-                Some(passed) => drop(entry.progress.pass(&plan.graph, trace.def, passed)),
-                None => {
-                    entry.progress.begin(trace.def);
-                    entry.broken.insert(trace.def, trace.step);
-                }
             }
         }
         Ok(())
@@ -266,12 +249,6 @@ impl Node {
         }
         Ok(Some(fan))
     }
-}
-
-/// A pause stands behind a step that completed, and has not gone on.
-fn is_behind(entry: &Entry, def: u32) -> bool {
-    let over = entry.pauses.over.get(&def);
-    entry.pauses.waiting.contains_key(&def) || over.is_some_and(|state| *state != PauseState::Resumed)
 }
 
 pub(super) fn deadline(plan: &Plan, def: u32, from: Timestamp) -> Option<Timestamp> {

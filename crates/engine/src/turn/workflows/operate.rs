@@ -6,6 +6,7 @@ use crate::EngineError;
 use crate::request::{Forced, Reply, WorkflowOperated, WorkflowOperation, WorkflowVerb};
 use crate::signal::Signal;
 use model::{Decision, PausedBy, RetrySource, Timestamp, WorkflowId, WorkflowState};
+use rules::workflow::hold::Hold;
 use rules::workflow::pause::{self, Fit};
 use rules::workflow::spare::Unspared;
 use store::workflows as record;
@@ -62,7 +63,7 @@ impl Node {
     ) -> Result<()> {
         let (id, from) = (entry.workflow.id, entry.workflow.state);
         let to = hold.leads_to();
-        let allowed = match hold.allowed(&entry, operation.force.as_ref()) {
+        let allowed = match allowed(hold, &entry, operation.force.as_ref()) {
             Ok(()) => self.can_hold(&entry, hold)?,
             refused => refused,
         };
@@ -145,7 +146,7 @@ impl Node {
         let below: Vec<WorkflowId> = entry.live.values().filter_map(|live| live.below).collect();
         for id in below {
             let Some(entry) = self.entry(id)? else { continue };
-            let can = if hold.fits(&entry) { self.can_hold(&entry, hold)? } else { Ok(()) };
+            let can = if fits(hold, &entry) { self.can_hold(&entry, hold)? } else { Ok(()) };
             self.workflows.put(entry);
             if can.is_err() {
                 return Ok(can);
@@ -173,7 +174,7 @@ impl Node {
         let below: Vec<WorkflowId> = entry.live.values().filter_map(|live| live.below).collect();
         for id in below {
             let Some(entry) = self.entry(id)? else { continue };
-            match hold.fits(&entry) {
+            match fits(hold, &entry) {
                 true => {
                     let operation = WorkflowOperation { force: None, ..operation.clone() };
                     self.carry_out_hold(turn, entry, (hold, &operation), now)?;
@@ -185,40 +186,23 @@ impl Node {
     }
 }
 
-/// Whether new steps may begin.
-#[derive(Clone, Copy)]
-enum Hold {
-    Pause,
-    Resume,
+/// Whether it can be held, or let go on.
+fn allowed(hold: Hold, entry: &Entry, forced: Option<&Forced>) -> std::result::Result<(), String> {
+    let is_paused = entry.workflow.state == WorkflowState::Paused;
+    match (hold, forced) {
+        (Hold::Resume, Some(forced)) if is_paused => forces(entry, forced),
+        (Hold::Resume, None) if entry.awaits() => {
+            let how = "send it with `stepfast trigger`, or force it with `stepfast resume --force`";
+            Err(format!("{}; {how}", entry.pauses.awaited()))
+        }
+        _ if fits(hold, entry) => Ok(()),
+        (Hold::Pause, _) => Err(format!("it is {}, so it cannot be paused", entry.workflow.state)),
+        (Hold::Resume, _) => Err(format!("it is {}, so it cannot be resumed", entry.workflow.state)),
+    }
 }
 
-impl Hold {
-    fn leads_to(self) -> WorkflowState {
-        match self {
-            Hold::Pause => WorkflowState::Paused,
-            Hold::Resume => WorkflowState::Running,
-        }
-    }
-    fn fits(self, entry: &Entry) -> bool {
-        match self {
-            // One that waits for triggers waits for a person too, from then on.
-            Hold::Pause => entry.workflow.state == WorkflowState::Running || entry.awaits(),
-            Hold::Resume => entry.workflow.state == WorkflowState::Paused && !entry.awaits(),
-        }
-    }
-    fn allowed(self, entry: &Entry, forced: Option<&Forced>) -> std::result::Result<(), String> {
-        let is_paused = entry.workflow.state == WorkflowState::Paused;
-        match (self, forced) {
-            (Hold::Resume, Some(forced)) if is_paused => forces(entry, forced),
-            (Hold::Resume, None) if entry.awaits() => {
-                let how = "send it with `stepfast trigger`, or force it with `stepfast resume --force`";
-                Err(format!("{}; {how}", entry.pauses.awaited()))
-            }
-            _ if self.fits(entry) => Ok(()),
-            (Hold::Pause, _) => Err(format!("it is {}, so it cannot be paused", entry.workflow.state)),
-            (Hold::Resume, _) => Err(format!("it is {}, so it cannot be resumed", entry.workflow.state)),
-        }
-    }
+fn fits(hold: Hold, entry: &Entry) -> bool {
+    hold.fits(entry.workflow.state, entry.workflow.paused_by.filter(|_| entry.ends.is_none()))
 }
 
 /// What somebody sends in place of a trigger must be what the one trigger that is waited for asks for.

@@ -13,7 +13,7 @@ use model::{
 };
 use rules::workflow::pause::{self, Fit};
 use rules::workflow::progress::Next;
-use rules::workflow::{self, Data, End};
+use rules::workflow::{self, Data, End, hold};
 use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, VecDeque};
 use store::{PauseWrite, PayloadWrite, Result, StoreError};
@@ -85,6 +85,11 @@ impl Pauses {
             self.messages.pop_front();
         }
     }
+    /// How the pause behind a step stands, if there is one.
+    pub(super) fn behind(&self, def: u32) -> Option<PauseState> {
+        let waits = self.waiting.contains_key(&def).then_some(PauseState::Waiting);
+        waits.or_else(|| self.over.get(&def).copied())
+    }
     /// What it waits for, in words.
     pub(super) fn awaited(&self) -> String {
         let all: Vec<String> = self.waiting.values().map(Pause::awaits).collect();
@@ -95,9 +100,7 @@ impl Pauses {
 impl Entry {
     /// All that is left of it waits for triggers and dates.
     pub(super) fn awaits(&self) -> bool {
-        self.workflow.state == WorkflowState::Paused
-            && self.workflow.paused_by == Some(PausedBy::Trigger)
-            && self.ends.is_none()
+        hold::awaits(self.workflow.state, self.workflow.paused_by) && self.ends.is_none()
     }
     /// Something of it is done, or waited for.
     pub(super) fn is_under_way(&self) -> bool {

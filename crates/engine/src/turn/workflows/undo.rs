@@ -5,7 +5,7 @@
 
 use super::super::node::{Node, Turn};
 use super::{Entry, Live};
-use model::definition::Work;
+use crate::possible;
 use model::{
     BlockId, CompensationRun, CompensationScope, CompensationState as C, Detail, Event, Move, Reason,
     RetrySource, State, Step, StepId, Timestamp, Undo, WorkflowState, limits,
@@ -116,22 +116,7 @@ impl Node {
         scope: &CompensationScope,
     ) -> Result<Vec<CompensationRun>> {
         let plan = &entry.plan;
-        let mut done: Vec<Done> = Vec::new();
-        for ended in record::done(self.store.reader(), entry.workflow.id)? {
-            if plan.undoes(ended.def).is_some() {
-                continue;
-            }
-            let (each, in_line) = (fans_out(plan, ended.def), plan.is_in_line(ended.def));
-            done.retain(|one| one.def != ended.def);
-            done.push(Done {
-                def: ended.def,
-                step: ended.step,
-                state: ended.state,
-                was_started: if in_line { ended.items_started } else { ended.started_at.is_some() },
-                ended_at: ended.completed_at,
-                items: each.then_some(ended.items),
-            });
-        }
+        let done = possible::done(plan, record::done(self.store.reader(), entry.workflow.id)?);
         let runs = compensation::order(plan, scope, &done).into_iter().enumerate();
         Ok(runs.map(|(position, one)| run_of(entry, position as u32, one)).collect())
     }
@@ -163,7 +148,7 @@ impl Node {
         let missing = |what: String| StoreError::Lost { what };
         let def =
             entry.plan.find(&run.step_key).ok_or_else(|| missing(format!("step `{}`", run.step_key)))?;
-        let (each, in_line) = (fans_out(&entry.plan, def), entry.plan.is_in_line(def));
+        let (each, in_line) = (entry.plan.fans_out(def), entry.plan.is_in_line(def));
         let below = if each || in_line { self.row(run.undoes)?.child_block } else { None };
         let what = match below {
             Some(block) if each => match record::last_item(self.store.reader(), block, run.cursor)? {
@@ -214,7 +199,7 @@ impl Node {
         let undone = Undone {
             step_key: &plan.def(def).key,
             run: what.in_workflow.map_or(1, |part| part.run),
-            item: what.in_workflow.and_then(|part| part.item).filter(|_| fans_out(&plan, def)),
+            item: what.in_workflow.and_then(|part| part.item).filter(|_| plan.fans_out(def)),
             state: what.state,
             input: &what.arguments,
             output: detail.response.as_deref(),
@@ -261,7 +246,7 @@ impl Node {
     pub(super) fn note_undone(&mut self, entry: &mut Entry, end: End, now: Timestamp) -> Result<()> {
         let Some(at) = entry.undoing.iter().position(|run| run.state == C::Running) else { return Ok(()) };
         let key = entry.undoing[at].step_key.clone();
-        let fans_out = entry.plan.find(&key).is_some_and(|def| fans_out(&entry.plan, def));
+        let fans_out = entry.plan.find(&key).is_some_and(|def| entry.plan.fans_out(def));
         let (succeeded, error) = (end.state == State::Completed, end.error.map(String::from));
         let why = error.unwrap_or_else(|| format!("it is {}", end.state));
         self.note_run(entry, at, |run| match (succeeded, fans_out) {
@@ -289,7 +274,7 @@ impl Node {
         }
         // The item that could not be undone is the one to begin with.
         let before = match (run.cursor, entry.plan.find(&run.step_key)) {
-            (Some(cursor), Some(def)) if fans_out(&entry.plan, def) => self.item_before(&run, cursor)?,
+            (Some(cursor), Some(def)) if entry.plan.fans_out(def) => self.item_before(&run, cursor)?,
             _ => None,
         };
         self.note_run(&mut entry, at, |run| {
@@ -320,7 +305,7 @@ impl Node {
         self.move_workflow(&mut entry, WorkflowState::Compensating, None, now)?;
         for at in 0..entry.undoing.len() {
             let run = &entry.undoing[at];
-            let fans_out = entry.plan.find(&run.step_key).is_some_and(|def| fans_out(&entry.plan, def));
+            let fans_out = entry.plan.find(&run.step_key).is_some_and(|def| entry.plan.fans_out(def));
             match run.state {
                 // One of its items; the others are still to be undone.
                 C::Failed if fans_out && !all => self.note_run(&mut entry, at, |run| {
@@ -335,10 +320,6 @@ impl Node {
         }
         self.go_on(turn, entry, Default::default(), now)
     }
-}
-
-fn fans_out(plan: &rules::workflow::Plan, def: u32) -> bool {
-    matches!(&plan.def(def).work, Work::Action(action) if action.each.is_some())
 }
 
 fn run_of(entry: &Entry, position: u32, one: &Done) -> CompensationRun {

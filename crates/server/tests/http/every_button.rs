@@ -1,0 +1,299 @@
+//! Every verb that a page offers, pressed in a real browser: the page, what would happen, yes, and what has become of it.
+
+use crate::browser::Browser;
+use crate::every_page::serve;
+use crate::place::Place;
+use crate::states::{self, done, started};
+use serde_json::{Value, json};
+use stepfast_server::{self as server, Site};
+
+struct Desk {
+    place: Place,
+    url: String,
+    browser: Browser,
+}
+
+impl Desk {
+    async fn open() -> Desk {
+        let place = states::open().await;
+        let url = serve(place.router.clone()).await;
+        Desk { place, url, browser: Browser::start() }
+    }
+
+    fn look_at(&mut self, path: &str) {
+        self.browser.open(&format!("{}{path}", self.url));
+    }
+
+    fn click(&mut self, selector: &str) {
+        self.browser.eval(&format!("document.querySelector(`{selector}`).click()"));
+    }
+
+    fn fill(&mut self, id: &str, text: &str) {
+        self.browser.eval(&format!("document.getElementById('{id}').value = '{text}'"));
+    }
+
+    /// Press a verb of the page that is open; if it is asked, be told what would happen, and say yes.
+    fn press(&mut self, verb: &str) -> String {
+        let button = format!("[data-verb=\"{verb}\"]");
+        assert_eq!(
+            self.browser.eval(&format!("document.querySelector(`{button}`) !== null")),
+            true,
+            "{verb} is not offered"
+        );
+        self.fill("why", "seen to");
+        self.click(&button);
+        self.browser
+            .until("!document.getElementById('sure').hidden || !document.getElementById('told').hidden");
+        let told = self.browser.eval("document.getElementById('told').textContent");
+        assert_eq!(told, "", "{verb} was refused");
+        let would = self.browser.eval("document.getElementById('would').textContent");
+        self.click("#do");
+        would.as_str().unwrap().to_string()
+    }
+
+    /// A page that is read anew when something was done has forgotten this.
+    fn mark(&mut self) {
+        self.browser.eval("window.isOld = true");
+    }
+
+    fn until_read_anew(&mut self) {
+        self.browser.until("window.isOld === undefined");
+    }
+
+    fn until_state(&mut self, state: &str) {
+        self.browser.until(&format!("document.querySelector('h1 .state').textContent === '{state}'"));
+    }
+
+    async fn close(mut self) {
+        assert_eq!(self.browser.complaints(), [""; 0]);
+        self.place.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_verb_of_a_workflow() {
+    let mut desk = Desk::open().await;
+    let table = [
+        ("plain", "running", "pause", "paused"),
+        ("plain", "paused", "resume", "running"),
+        ("asked", "paused", "resume", "running"),
+        ("broken", "failed", "retry", "running"),
+        ("broken", "failed", "retry_from_step", "running"),
+        ("broken-undoable", "failed", "compensate", "compensating"),
+        ("undoable", "running", "compensate", "compensating"),
+        ("broken", "failed", "mark_resolved", "failed"),
+        ("stuck", "compensation_failed", "retry_compensation", "compensating"),
+        ("stuck", "compensation_failed", "skip_compensation", "compensated"),
+        ("plain", "running", "cancel", "cancelled"),
+        ("withdrawn", "running", "cancel", "compensating"),
+    ];
+    for (workflow, state, verb, to) in table {
+        let first = if (workflow, state) == ("plain", "paused") { "running" } else { state };
+        let id = started(&desk.place, workflow, json!({}), first).await;
+        let at = format!("/v1/workflows/{id}");
+        if first != state {
+            done(&desk.place, &format!("{at}/pause"), r#"{"why": "not now"}"#).await;
+        }
+        if workflow == "undoable" || workflow == "withdrawn" {
+            desk.place.until(&at, |shown| shown["steps"][1]["state"] == "running").await;
+        }
+        desk.look_at(&format!("/workflows/{id}"));
+        desk.until_state(state);
+        let would = desk.press(verb);
+        let stays = if to == state { "would stay so" } else { to };
+        assert!(
+            would.starts_with(&format!("It is {state} and ")) && would.contains(stays),
+            "{verb}: {would}"
+        );
+        desk.until_state(to);
+        if verb == "mark_resolved" {
+            desk.browser.until("document.querySelector('h1[data-over]') !== null");
+        }
+        let shown = desk.place.get(&at).await.ok();
+        assert_eq!(shown["state"], to, "{verb}");
+    }
+    let audit = desk.place.get("/v1/audit?limit=50").await.ok();
+    let pressed = audit["audit"].as_array().unwrap().iter().filter(|row| row["why"] == "seen to").count();
+    assert_eq!(pressed, table.len(), "each is on record, with the words: {audit}");
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_verb_of_a_step() {
+    let mut desk = Desk::open().await;
+    let verbs = [
+        ("complete", "completed"),
+        ("skip", "skipped"),
+        ("fail", "failed"),
+        ("stop", "stopped"),
+        ("cancel", "cancelled"),
+    ];
+    let made = desk.place.create(&json!(vec![json!({"action": "ghost"}); verbs.len()]).to_string()).await;
+    for ((verb, to), id) in verbs.iter().zip(&made) {
+        desk.look_at(&format!("/step-dispatcher/steps/{id}"));
+        assert_eq!(desk.press(verb), format!("It is pending and would be {to} for good."));
+        desk.until_state(to);
+        assert_eq!(desk.place.step(id).await["state"], *to);
+    }
+    // The one that failed stands open no more, so it is looked at again.
+    desk.look_at(&format!("/step-dispatcher/steps/{}", made[2]));
+    assert_eq!(desk.press("retry"), "It is failed and would be superseded for good.");
+    desk.until_state("superseded");
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_verb_of_a_message_group() {
+    let mut desk = Desk::open().await;
+    states::message_groups(&desk.place).await;
+    let table = [
+        ("waits", "pause", "paused"),
+        ("waits", "resume", "waiting"),
+        ("waits", "skip-head", "waiting"),
+        ("waits", "cancel", "idle"),
+        ("blocked", "requeue", "blocked"),
+        ("blocked", "ignore", "idle"),
+        ("blocked-and-paused", "unblock", "idle"),
+    ];
+    for (group, verb, to) in table {
+        let at = format!("/v1/message-groups/{group}");
+        desk.look_at(&format!("/message-groups/{group}"));
+        desk.mark();
+        let asks =
+            desk.browser.eval(&format!("'asks' in document.querySelector('[data-verb=\"{verb}\"]').dataset"));
+        if asks == true {
+            let would = desk.press(verb);
+            assert!(would.contains("would be") || verb == "unblock", "{verb}: {would}");
+        } else {
+            desk.fill("why", "seen to");
+            desk.click(&format!("[data-verb=\"{verb}\"]"));
+        }
+        until_group(&desk.place, &at, to).await;
+        // What came of it may take a turn more than the page.
+        desk.until_read_anew();
+        desk.look_at(&format!("/message-groups/{group}"));
+        desk.until_state(to);
+    }
+    let audit = desk.place.get("/v1/audit?limit=20").await.ok();
+    let pressed = audit["audit"].as_array().unwrap().iter().filter(|row| row["why"] == "seen to");
+    let pressed: Vec<&str> = pressed.filter_map(|row| row["verb"].as_str()).collect();
+    assert!(pressed.iter().rev().eq(table.iter().map(|(_, verb, _)| verb)), "{pressed:?}");
+    desk.close().await;
+}
+
+/// A group that has nothing to do any more is not there.
+async fn until_group(place: &Place, path: &str, state: &str) {
+    let name = path.rsplit('/').next().unwrap().to_string();
+    let is_there = move |page: &Value| {
+        let found =
+            page["message_groups"].as_array().unwrap().iter().find(|group| group["message_group"] == name);
+        found.map_or("idle", |group| group["state"].as_str().unwrap()) == state
+    };
+    place.until("/v1/message-groups", is_there).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_verb_of_an_alert_and_of_a_flow() {
+    let mut desk = Desk::open().await;
+    let rule = json!({"older_than": "0s", "severity": "critical"}).to_string();
+    let request = axum::http::Request::put("/v1/stuck/rules/step-waiting")
+        .header("host", "localhost")
+        .header("content-type", "application/json");
+    desk.place.send(request.body(axum::body::Body::from(rule)).unwrap()).await.ok();
+    desk.place.create(r#"[{"action": "ghost"}]"#).await;
+    done(&desk.place, "/v1/stuck/detect", "{}").await;
+    let alert = desk.place.get("/v1/alerts").await.ok()["alerts"][0]["id"].clone();
+    desk.look_at(&format!("/alerts/{alert}"));
+    for (verb, moment) in [
+        ("ack", "acknowledged"),
+        ("assign", "assigned"),
+        ("note", "note"),
+        ("resolve", "resolved"),
+        ("reopen", "reopened"),
+    ] {
+        desk.mark();
+        desk.fill("text", "bo");
+        desk.click(&format!("[data-verb=\"{verb}\"]"));
+        let is_told =
+            "[...document.querySelectorAll('tbody td')].some((cell) => cell.textContent === 'MOMENT')";
+        desk.until_read_anew();
+        desk.browser.until(&is_told.replace("MOMENT", moment));
+    }
+    for (verb, state, moment) in [("retry", "pending", "retry_asked"), ("cancel", "cancelled", "cancelled")] {
+        let mut flow = json!({"type": "payment", "entity_id": verb, "steps": ["debited"]});
+        if verb == "retry" {
+            flow["retry"] = json!({"action": "noop"});
+        }
+        let flow = done(&desk.place, "/v1/flows", flow.to_string()).await["flow"]["id"].clone();
+        let at = format!("/v1/flows/{}", flow.as_str().unwrap());
+        desk.look_at(&format!("/flows/{}", flow.as_str().unwrap()));
+        desk.mark();
+        desk.fill("why", "seen to");
+        desk.click(&format!("[data-verb=\"{verb}\"]"));
+        let shown = desk.place.until(&at, |shown| shown["history"].to_string().contains(moment)).await;
+        assert_eq!(shown["state"], state, "{shown}");
+        desk.until_read_anew();
+        desk.until_state(state);
+    }
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_form_that_finds_something() {
+    let mut desk = Desk::open().await;
+    let step = desk
+        .place
+        .create(r#"[{"action": "ghost", "step_key": "one"}, {"action": "phantom"}]"#)
+        .await
+        .remove(0);
+    let body = json!({"workflow": "plain", "input": {}, "labels": {"team": "blue"}}).to_string();
+    let blue = done(&desk.place, "/v1/workflows", body).await["id"].as_str().unwrap().to_string();
+    let other = desk.place.start("undoable", json!({})).await;
+    done(&desk.place, "/v1/executions/begin", r#"{"namespace": "pay", "key": "order-7"}"#).await;
+    desk.place.define("workflow: plain\nversion: 1.1.0\nsteps:\n  - { key: do, action: noop }\n  - { key: more, action: noop }\n").await.ok();
+    let lists = "[...document.querySelectorAll('ul.rows a')].map((row) => row.getAttribute('href').split('/').at(-1)).join(' ') === ";
+    let steps = "/step-dispatcher/steps";
+    for (path, field, text, found) in [
+        (steps, "action", "ghost", format!("{lists}'{step}'")),
+        (steps, "step_key", "one", format!("{lists}'{step}'")),
+        (steps, "action", step.as_str(), format!("location.pathname === '{steps}/{step}'")),
+        ("/workflows", "workflow", "undoable", format!("{lists}'{other}'")),
+        ("/workflows", "label", "team:blue", format!("{lists}'{blue}'")),
+        ("/workflows", "workflow", other.as_str(), format!("location.pathname === '/workflows/{other}'")),
+    ] {
+        desk.look_at(path);
+        desk.fill(field, text);
+        desk.click("form[role=search] button");
+        desk.browser.until(&found);
+    }
+    desk.look_at("/executions");
+    desk.fill("namespace", "pay");
+    desk.fill("key", "order-7");
+    desk.click("form[role=search] button");
+    desk.browser.until("location.pathname === '/executions/pay/order-7'");
+    desk.look_at("/definitions/plain");
+    desk.fill("against", "1.0.0");
+    desk.click("form.fields button");
+    desk.browser.until("location.search === '?against=1.0.0' && document.querySelector('section[aria-label=Versions]').textContent.includes('more')");
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_signs_in_and_out() {
+    let place = Place::open();
+    let (key, _) = place.key("operator").await;
+    let url = serve(server::router(Site { require_key: true, ..place.site() })).await;
+    let mut browser = Browser::start();
+    browser.open(&format!("{url}/workflows"));
+    browser.until("document.querySelector('form.sign-in #key') !== null");
+    browser.eval(&format!("document.getElementById('key').value = '{key}'"));
+    browser.eval("document.querySelector('form.sign-in button').click()");
+    browser.until("location.pathname === '/step-dispatcher' && document.querySelector('h2') !== null");
+    browser.open(&format!("{url}/sign-in"));
+    assert_eq!(browser.eval("document.querySelector('h1').textContent"), "Signed in");
+    browser.eval("document.querySelector('form.sign-in button').click()");
+    browser.until("document.querySelector('form.sign-in #key') !== null");
+    browser.open(&format!("{url}/workflows"));
+    browser.until("document.querySelector('form.sign-in #key') !== null");
+    place.close().await;
+}
