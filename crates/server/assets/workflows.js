@@ -71,7 +71,8 @@
 
   function sentence(would, isForGood) {
     if (would.from === would.to) return `It is ${would.from} and would stay so.`;
-    return `It is ${would.from} and would be ${would.to}${isForGood ? " for good" : ""}.`;
+    const goesOn = ["pending", "running", "paused", "compensating"].includes(would.to);
+    return `It is ${would.from} and would be ${would.to}${isForGood && !goesOn ? " for good" : ""}.`;
   }
 
   async function ask(button) {

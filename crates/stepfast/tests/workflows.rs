@@ -383,9 +383,9 @@ fn a_drain_is_about_the_server_that_is_named() {
     let alone = far.ok(&["breaker", "off", "--group", "alpha", "--why", "late"]);
     assert!(alone.starts_with("alpha: off") && alone.lines().count() == 1, "{alone}");
     assert_eq!(far.ok(&["breaker", "on"]).trim(), "everywhere: on");
-    let (code, told) = far.ask(&["drain", "--group", "omega"]);
+    let (code, told) = far.ask(&["drain", "--group", "omega", "--why", "deploy"]);
     assert_eq!((code, told.contains("omega")), (Some(3), true), "{told}");
-    let (code, told) = far.ask(&["cancel", "--stuck", "--yes"]);
+    let (code, told) = far.ask(&["cancel", "--stuck", "--yes", "--why", "quiet"]);
     assert_eq!((code, told.contains("leave --server out")), (Some(3), true), "{told}");
     assert!(!home.dir.path().join("elsewhere.db").exists());
     server.kill();

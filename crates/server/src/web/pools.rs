@@ -92,7 +92,7 @@ fn remove(pool: &PoolView) -> Markup {
         post: &format!("/v1/pools/{}/remove", escaped(&pool.name)),
         body: serde_json::json!({}),
         asks: &format!("Remove the pool {}? That is refused while steps of it run or wait.", pool.name),
-        takes: Takes::Why,
+        takes: Takes::NeededWhy,
     })
 }
 

@@ -100,7 +100,12 @@ async fn every_verb_of_a_workflow() {
         desk.look_at(&format!("/workflows/{id}"));
         desk.until_state(state);
         let would = desk.press(verb);
-        let stays = if to == state { "would stay so" } else { to };
+        let stays = match verb {
+            // What is left to undo is undone next, if there is any.
+            "skip_compensation" => "compensating",
+            _ if to == state => "would stay so",
+            _ => to,
+        };
         assert!(
             would.starts_with(&format!("It is {state} and ")) && would.contains(stays),
             "{verb}: {would}"
@@ -231,7 +236,7 @@ async fn every_verb_of_an_alert_and_of_a_flow() {
         desk.fill("why", "seen to");
         desk.click(&format!("[data-verb=\"{verb}\"]"));
         let shown = desk.place.until(&at, |shown| shown["history"].to_string().contains(moment)).await;
-        assert_eq!(shown["state"], state, "{shown}");
+        assert_eq!(shown["flow"]["state"], state, "{shown}");
         desk.until_read_anew();
         desk.until_state(state);
     }

@@ -69,6 +69,7 @@ async fn a_button_that_came_later_does_what_it_says() {
     assert_eq!(browser.eval("document.getElementById('name').value"), "half writ");
     browser.eval("document.querySelector('button[data-post$=remove]').click()");
     browser.until("document.getElementById('sure').open");
+    browser.eval("document.getElementById('sure-why').value = 'the card is gone'");
     browser.eval("document.getElementById('sure-do').click()");
     browser.until("document.querySelector('button[data-post$=remove]') === null && document.querySelector('.empty') !== null");
     assert_eq!(place.get("/v1/pools").await.ok()["pools"], serde_json::json!([]));

@@ -101,8 +101,9 @@ async fn the_cases_that_were_wrong_are_right() {
 async fn a_step_is_offered_what_would_not_be_refused_and_nothing_else() {
     let place = states::open().await;
     let mut all = states::steps(&place).await;
+    let workflows = states::workflows(&place).await;
     for (of, name) in [("failed", "failed in a workflow"), ("polls", "polls in a workflow")] {
-        let workflow = &states::workflows(&place).await[of];
+        let workflow = &workflows[of];
         let shown = place.get(&format!("/v1/workflows/{workflow}")).await.ok();
         let last = shown["steps"].as_array().unwrap().iter().rfind(|step| step["step_id"].is_string());
         all.insert(name, last.unwrap()["step_id"].as_str().unwrap().to_string());

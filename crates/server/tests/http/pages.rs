@@ -186,11 +186,14 @@ async fn a_message_group_offers_what_can_be_done_to_whoever_may_do_it() {
     place.create(r#"[{"action": "ghost", "message_group": "a", "mode": "block_on_error"}]"#).await;
     assert_eq!(verbs(place.get("/message-groups/a").await.text()), ["pause", "skip-head", "cancel"]);
     place.post("/v1/message-groups/a/pause", "{}").await.ok();
-    assert_eq!(verbs(place.get("/message-groups/a").await.text()), ["resume", "skip-head", "cancel"]);
+    assert_eq!(
+        verbs(place.get("/message-groups/a").await.text()),
+        ["resume", "skip-head", "cancel", "unblock"]
+    );
     place.work(|_| {}).await;
     place.create(r#"[{"action": "fail", "message_group": "b", "mode": "block_on_error"}]"#).await;
     place.until("/v1/message-groups/b", |group| group["state"] == "blocked").await;
-    let blocked = ["pause", "skip-head", "requeue", "ignore", "cancel"];
+    let blocked = ["pause", "skip-head", "requeue", "ignore", "cancel", "unblock"];
     assert_eq!(verbs(place.get("/message-groups/b").await.text()), blocked);
     place.post("/v1/message-groups/b/pause", "{}").await.ok();
     let both = ["resume", "skip-head", "requeue", "ignore", "cancel", "unblock"];

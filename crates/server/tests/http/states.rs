@@ -25,7 +25,7 @@ keyed | concurrency: { key: input.key, limit: 1 } | { key: pay, action: unless, 
 above | | { key: below, workflow: broken }
 many | | { key: all, action: unless, each: "[{'works': true}, {'works': false}]", retry: { attempts: 1 } } ; { key: last, action: noop }
 polled | | { key: look, poll: { action: look, interval: 1h } } ; { key: last, action: noop }
-parted | | { key: part, branch: { choose: "'a'", branches: { a: [one], b: [other] }, converge: last } } ; { key: one, action: moody } ; { key: other, action: noop } ; { key: last, action: noop }
+parted | | { key: part, branch: { choose: "has(input.other) ? 'b' : 'a'", branches: { a: [one], b: [other] }, converge: last } } ; { key: one, action: moody } ; { key: other, action: noop } ; { key: last, action: noop }
 held | | { key: pay, action: moody, on_failure: pause_workflow } ; { key: last, action: endless }
 short | | { key: do, action: noop }
 "#;

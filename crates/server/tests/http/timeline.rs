@@ -13,7 +13,7 @@ workflow: journey
 version: 1.0.0
 steps:
   - { key: book, action: second, retry: { attempts: 3, delay: 1ms }, compensation: { action: noop } }
-  - { key: part, branch: { choose: \"'train'\", branches: { train: [arrive], foot: [walk] }, converge: ask } }
+  - { key: part, branch: { choose: \"has(input.walks) ? 'foot' : 'train'\", branches: { train: [arrive], foot: [walk] }, converge: ask } }
   - { key: arrive, poll: { action: arrives, interval: 10ms } }
   - { key: walk, action: noop }
   - { key: ask, action: echo, pause_after: { trigger: approve } }

@@ -24,7 +24,7 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     settings.actions.http = settings.actions.http.and(receiver);
     let running = Running::start(settings.clone()).await?;
     let stopped = stop_signals();
-    scene::set(&running.local, receiver).await?;
+    scene::set(&running.local, &running.url, receiver).await?;
     tell(&running.url, &settings);
     let engine = running.local.engine.clone();
     let looking = tokio::spawn(async move { scene::look(&engine).await });

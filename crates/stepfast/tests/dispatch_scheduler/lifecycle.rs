@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::net::TcpListener;
 
 fn breaker(url: &str, off: bool) {
-    let (status, answer) = post(&format!("{url}/v1/breaker"), &json!({ "off": off }));
+    let (status, answer) = post(&format!("{url}/v1/breaker"), &json!({ "off": off, "why": "a test" }));
     assert_eq!(status, 200, "{answer}");
 }
 

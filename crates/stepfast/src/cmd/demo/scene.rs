@@ -48,7 +48,7 @@ pub fn stuck(usual: &StuckConfig) -> StuckConfig {
 }
 
 /// Store the definitions, and put everything on the stage unless it stands there already.
-pub async fn set(local: &Local, receiver: SocketAddr) -> Result<()> {
+pub async fn set(local: &Local, url: &str, receiver: SocketAddr) -> Result<()> {
     // It is elsewhere with every start.
     let channel = Channel::new("ops", ChannelKind::Webhook, &format!("http://{receiver}/notices"));
     local.engine.put_channel(ChannelOrder { channel, secrets: None }, BY.into()).await?;
@@ -63,6 +63,7 @@ pub async fn set(local: &Local, receiver: SocketAddr) -> Result<()> {
         steps(engine).await?;
         executions(engine).await?;
         flows(engine).await?;
+        many(engine, url).await?;
         let key =
             NewKey { name: "read only".into(), role: "viewer".into(), scope: vec![], expires_days: Some(30) };
         engine.add_key(key, BY.into()).await?;
@@ -120,6 +121,16 @@ async fn steps(engine: &Engine) -> Result<()> {
     engine.create(line).await?;
     let text = NewStep { step_key: Some("text-customer-7".into()), ..NewStep::of(UNKNOWN) };
     engine.create(vec![text.with(&json!({"to": "+1 555 0100"}))?]).await?;
+    Ok(())
+}
+
+/// Letters of a campaign that was called off, all at once.
+async fn many(engine: &Engine, url: &str) -> Result<()> {
+    const ACTION: &str = "campaign.letter";
+    engine.create(vec![NewStep::of(ACTION); 3]).await?;
+    let order = json!({"what": "steps", "filter": {"action": ACTION}, "verb": "cancel", "why": "the campaign was called off", "by": BY});
+    let client = reqwest::Client::builder().tls_certs_only([]).build()?;
+    client.post(format!("{url}/v1/bulk")).json(&order).send().await?.error_for_status()?;
     Ok(())
 }
 
