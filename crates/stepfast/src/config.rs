@@ -147,17 +147,21 @@ fn check_names(groups: &[String], queues: &[String], faults: &mut Vec<String>) {
 
 impl Settings {
     pub fn load(common: &Common) -> Result<Settings> {
-        let raw = read(common.config.as_deref())?;
+        Settings::of(read(common.config.as_deref())?, common, &|name| std::env::var(name).ok())
+    }
+
+    /// What the file says, and the environment instead of it.
+    fn of(raw: RawConfig, common: &Common, environment: &dyn Fn(&str) -> Option<String>) -> Result<Settings> {
+        let variable = |name| environment(name).filter(|text| !text.is_empty());
         let mut faults = Vec::new();
         let database = database(&place(common, &raw), &mut faults);
-        let bind = bind_or_port(&raw, &mut faults);
+        let bind = bind_or_port(&raw, variable("PORT"), &mut faults);
         let names = raw.dispatch.groups.unwrap_or_else(|| DEFAULT_GROUPS.map(String::from).to_vec());
         check_names(&names, raw.queues.as_deref().unwrap_or_default(), &mut faults);
         let groups: Vec<DispatchGroup> = names.iter().map(|g| DispatchGroup::new(g)).collect();
         let owned = owned(raw.groups.as_deref().unwrap_or_default(), &groups, &mut faults);
-        let full_history =
-            full_history(raw.history.or_else(|| std::env::var("STEPFAST_HISTORY").ok()), &mut faults);
-        let listen = listen(raw.listen.or_else(|| std::env::var("STEPFAST_LISTEN").ok()), &mut faults);
+        let full_history = full_history(variable("STEPFAST_HISTORY").or(raw.history), &mut faults);
+        let listen = listen(variable("STEPFAST_LISTEN").or(raw.listen), &mut faults);
         let signing = signing::check(&raw.signing, &signing::environment(), &mut faults);
         let secrets = secrets::check(&raw.secrets, std::env::var(secrets::VARIABLE).ok(), &mut faults);
         let channels = notify::check(&raw.notify, &notify::environment(), &mut faults);
@@ -235,15 +239,22 @@ fn place(common: &Common, raw: &RawConfig) -> String {
     common.db.clone().or_else(|| raw.db.clone()).or(embedded).unwrap_or_else(|| DATABASE.into())
 }
 
-fn bind_or_port(raw: &RawConfig, faults: &mut Vec<String>) -> SocketAddr {
-    let port = raw.port.or_else(|| std::env::var("PORT").ok().and_then(|p| p.parse().ok())).unwrap_or(PORT);
+/// A port of the environment takes the place of the one in the file, also of that in its address.
+fn bind_or_port(raw: &RawConfig, port: Option<String>, faults: &mut Vec<String>) -> SocketAddr {
     if raw.bind.is_some() && raw.port.is_some() {
         faults.push("bind: it holds a port already; leave `port` out".into());
     }
-    raw.bind.as_deref().map_or(Ok(loopback(port)), bind).unwrap_or_else(|fault| {
+    let told = raw.bind.as_deref().map_or(Ok(loopback(raw.port.unwrap_or(PORT))), bind);
+    let mut address = told.unwrap_or_else(|fault| {
         faults.push(fault);
-        loopback(port)
-    })
+        loopback(PORT)
+    });
+    match port.map(|text| text.parse().map_err(|_| text)) {
+        None => {}
+        Some(Ok(port)) => address.set_port(port),
+        Some(Err(text)) => faults.push(format!("PORT: `{text}` is not a port; write a number up to {}", u16::MAX)),
+    }
+    address
 }
 
 fn full_history(text: Option<String>, faults: &mut Vec<String>) -> bool {
@@ -450,6 +461,24 @@ mod tests {
             let refused = load(bad).unwrap_err().to_string();
             assert!(refused.starts_with("bind:"), "{refused}");
         }
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_file_for_every_setting_that_both_have() {
+        let common = Common { db: None, server: None, key: None, config: None, json: false };
+        let of = |file: &str, variables: &[(&str, &str)]| {
+            let said = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string());
+            Settings::of(toml::from_str(file).unwrap(), &common, &said)
+        };
+        let said = [("PORT", "81"), ("STEPFAST_HISTORY", "full"), ("STEPFAST_LISTEN", "off")];
+        let both = of("port = 80\nhistory = \"workflow\"\nlisten = \"on\"", &said).unwrap();
+        assert_eq!((both.bind, both.engine.full_history), (loopback(81), true));
+        assert!(matches!(both.engine.listen, Listen::Off));
+        let address = of("bind = \"0.0.0.0:80\"", &said).unwrap().bind;
+        assert_eq!(address, "0.0.0.0:81".parse().unwrap(), "a host that gives out ports knows best");
+        assert_eq!(of("port = 80", &[("PORT", "")]).unwrap().bind, loopback(80), "empty is not said");
+        let refused = of("", &[("PORT", "eighty")]).unwrap_err().to_string();
+        assert_eq!(refused, "PORT: `eighty` is not a port; write a number up to 65535");
     }
 
     #[test]
