@@ -37,7 +37,7 @@ pub use workflows::{
 };
 
 use crate::config::{QueueLimit, queue_limit};
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// Whoever looks later is to know why.
@@ -46,6 +46,12 @@ fn reason(text: &str) -> Result<String, String> {
         "" => Err("say why; it goes on record with what is done".into()),
         said => Ok(said.into()),
     }
+}
+
+/// The reason for what throws work away, or cannot be taken back.
+fn needed(why: Arg) -> Arg {
+    let help = "Why, for the record; needed, unless it is only tried";
+    why.required_unless_present("dry_run").value_parser(reason).help(help)
 }
 
 #[derive(Parser)]
@@ -315,7 +321,8 @@ pub enum Breaker {
     /// Dispatch again
     On(Switch),
     /// Dispatch nothing new; everything else goes on
-    Off(SwitchOff),
+    #[command(mut_arg("why", |why| why.required(true).value_parser(reason)))]
+    Off(Switch),
     /// Whether work is dispatched, and why not
     Status,
 }
@@ -332,26 +339,6 @@ pub struct Switch {
     /// Off only for so long
     #[arg(long, value_name = "SECONDS")]
     pub ttl: Option<u64>,
-}
-
-#[derive(Args)]
-pub struct SwitchOff {
-    /// Only this dispatch group
-    #[arg(long, value_name = "NAME")]
-    pub group: Option<String>,
-    #[arg(long, required = true, value_parser = reason)]
-    pub why: Option<String>,
-    #[arg(long, env = "STEPFAST_BY")]
-    pub by: Option<String>,
-    /// Off only for so long
-    #[arg(long, value_name = "SECONDS")]
-    pub ttl: Option<u64>,
-}
-
-impl From<SwitchOff> for Switch {
-    fn from(SwitchOff { group, why, by, ttl }: SwitchOff) -> Switch {
-        Switch { group, why, by, ttl }
-    }
 }
 
 #[derive(Args)]
@@ -399,35 +386,18 @@ pub enum MessageGroups {
     /// Go on after a pause
     Resume(GroupOperate),
     /// Pass over the first of it: one that failed is forgiven, any other is skipped
-    SkipHead(GroupThrow),
+    #[command(mut_arg("why", needed))]
+    SkipHead(GroupOperate),
     /// Make what failed anew, in the place it had
     Requeue(GroupOperate),
     /// Let what failed hold nobody back any more; its state stays
-    Ignore(GroupThrow),
+    #[command(mut_arg("why", needed))]
+    Ignore(GroupOperate),
     /// Cancel everything of it that stands in line or runs, and forgive what failed
-    Cancel(GroupThrow),
+    #[command(mut_arg("why", needed))]
+    Cancel(GroupOperate),
     /// Let nothing hold it back, neither a pause nor what failed
     Unblock(GroupOperate),
-}
-
-/// What throws work of a group away.
-#[derive(Args)]
-pub struct GroupThrow {
-    pub name: String,
-    /// Why, for the record; needed, unless it is only tried
-    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
-    pub why: Option<String>,
-    #[arg(long, env = "STEPFAST_BY")]
-    pub by: Option<String>,
-    /// Say what would be done, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-impl From<GroupThrow> for GroupOperate {
-    fn from(GroupThrow { name, why, by, dry_run }: GroupThrow) -> GroupOperate {
-        GroupOperate { name, why, by, dry_run }
-    }
 }
 
 #[derive(Args)]
@@ -449,10 +419,10 @@ pub enum Pools {
     /// Make a pool, or give one other limits; they hold from the next start on
     Set(PoolSet),
     /// Remove a pool that nothing uses
+    #[command(mut_arg("why", needed))]
     Remove {
         name: String,
-        /// Why, for the record; needed, unless it is only tried
-        #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+        #[arg(long)]
         why: Option<String>,
         #[arg(long, env = "STEPFAST_BY")]
         by: Option<String>,

@@ -252,7 +252,9 @@ fn bind_or_port(raw: &RawConfig, port: Option<String>, faults: &mut Vec<String>)
     match port.map(|text| text.parse().map_err(|_| text)) {
         None => {}
         Some(Ok(port)) => address.set_port(port),
-        Some(Err(text)) => faults.push(format!("PORT: `{text}` is not a port; write a number up to {}", u16::MAX)),
+        Some(Err(text)) => {
+            faults.push(format!("PORT: `{text}` is not a port; write a number up to {}", u16::MAX))
+        }
     }
     address
 }

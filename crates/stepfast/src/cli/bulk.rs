@@ -1,6 +1,6 @@
 //! What can be typed of `bulk`: the same done to many.
 
-use super::reason;
+use super::needed;
 use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
@@ -27,6 +27,7 @@ pub enum Bulk {
 }
 
 #[derive(Args)]
+#[command(mut_arg("why", needed))]
 pub struct BulkRun {
     /// What is meant
     #[arg(value_parser = ["steps", "workflows"])]
@@ -40,8 +41,7 @@ pub struct BulkRun {
     /// Which ones, as state=failed, action=charge, queue=slow, workflow=order or label.team=a; for more, write it again: all must hold
     #[arg(long, required = true, value_name = "NAME=VALUE")]
     pub filter: Vec<String>,
-    /// Why, for the record; needed, unless it is only tried
-    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    #[arg(long)]
     pub why: Option<String>,
     /// Count them, try a few of them, and do nothing
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! Progress and tracked flows: what can be typed about them.
 
-use super::reason;
+use super::needed;
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
@@ -41,7 +41,8 @@ pub enum Flows {
     /// Enqueue what was declared to do it again
     Retry(AskFlow),
     /// Enqueue what was declared to call it off; without such a thing it is over
-    Cancel(CancelFlow),
+    #[command(mut_arg("why", needed))]
+    Cancel(AskFlow),
 }
 
 #[derive(Args)]
@@ -138,25 +139,6 @@ pub struct FinishFlow {
     pub message: Option<String>,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
-}
-
-#[derive(Args)]
-pub struct CancelFlow {
-    pub id: String,
-    /// Why, for the record; needed, unless it is only tried
-    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
-    pub why: Option<String>,
-    #[arg(long, env = "STEPFAST_BY")]
-    pub by: Option<String>,
-    /// Say whether it can be asked, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-impl From<CancelFlow> for AskFlow {
-    fn from(CancelFlow { id, why, by, dry_run }: CancelFlow) -> AskFlow {
-        AskFlow { id, why, by, dry_run }
-    }
 }
 
 #[derive(Args)]

@@ -1,6 +1,6 @@
 //! Steps and executions: what can be typed about them.
 
-use super::reason;
+use super::needed;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -15,15 +15,20 @@ pub enum Steps {
     /// What the attempts of one step came to: those that did not simply succeed, and every delivery
     Attempts { id: String },
     /// Mark as completed
-    Complete(EndStep),
+    #[command(mut_arg("why", needed))]
+    Complete(Operate),
     /// Mark as failed; its live children fail with it
-    Fail(EndStep),
+    #[command(mut_arg("why", needed))]
+    Fail(Operate),
     /// Stop on purpose; its live children are cancelled
-    Stop(EndStep),
+    #[command(mut_arg("why", needed))]
+    Stop(Operate),
     /// Mark as unnecessary; everything below it is skipped
-    Skip(EndStep),
+    #[command(mut_arg("why", needed))]
+    Skip(Operate),
     /// Call off; its live children are cancelled
-    Cancel(EndStep),
+    #[command(mut_arg("why", needed))]
+    Cancel(Operate),
     /// Run again: a new step takes the place of one that failed
     Retry(Operate),
 }
@@ -160,30 +165,6 @@ pub struct List {
     /// List everything
     #[arg(long)]
     pub all: bool,
-}
-
-/// What ends a step by hand.
-#[derive(Args)]
-pub struct EndStep {
-    pub id: String,
-    /// Why, for the record; needed, unless it is only tried
-    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
-    pub why: Option<String>,
-    /// Who, for the record; the user's own name by default
-    #[arg(long, env = "STEPFAST_BY")]
-    pub by: Option<String>,
-    /// Say what would move, and move nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Only if the step is still as it was seen: its `version` and its `attempt`, as 3-1
-    #[arg(long, value_name = "VERSION-ATTEMPT")]
-    pub if_revision: Option<String>,
-}
-
-impl From<EndStep> for Operate {
-    fn from(EndStep { id, why, by, dry_run, if_revision }: EndStep) -> Operate {
-        Operate { id, why, by, dry_run, if_revision }
-    }
 }
 
 #[derive(Args)]

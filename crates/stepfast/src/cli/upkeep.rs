@@ -1,6 +1,6 @@
 //! Looking after a database: what can be typed about it.
 
-use super::reason;
+use super::needed;
 use crate::bench::Workload;
 use clap::Args;
 use std::path::PathBuf;
@@ -52,12 +52,12 @@ pub struct Migrate {
 }
 
 #[derive(Args)]
+#[command(mut_arg("why", needed))]
 pub struct Archive {
     /// Trees whose last activity is older than this many days
     #[arg(long, default_value_t = 5.0)]
     pub days: f64,
-    /// Why, for the record; needed, unless it is only tried
-    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    #[arg(long)]
     pub why: Option<String>,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
@@ -66,6 +66,7 @@ pub struct Archive {
 }
 
 #[derive(Args)]
+#[command(mut_arg("why", needed))]
 pub struct Purge {
     /// Trees whose last activity is older than this many days
     #[arg(long, default_value_t = 30.0)]
@@ -76,8 +77,7 @@ pub struct Purge {
     /// Tick records too
     #[arg(long)]
     pub ticks: bool,
-    /// Why, for the record; needed, unless it is only tried
-    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
+    #[arg(long)]
     pub why: Option<String>,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,

@@ -1,6 +1,6 @@
 //! Workflows and their definitions: what can be typed about them.
 
-use super::reason;
+use super::needed;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -136,7 +136,7 @@ pub struct WatchWorkflow {
     pub id: String,
 }
 
-/// What verbs share that can be taken back, or ask for a reason themselves.
+/// What verbs share.
 #[derive(Args)]
 pub struct Steer {
     /// Why, for the record
@@ -151,29 +151,6 @@ pub struct Steer {
     /// Only if the workflow is still at this revision, as `show` told it
     #[arg(long, value_name = "N")]
     pub if_revision: Option<u64>,
-}
-
-/// What verbs share that throw work away: somebody has to say why.
-#[derive(Args)]
-pub struct Ending {
-    /// Why, for the record; needed, unless it is only tried
-    #[arg(long, required_unless_present = "dry_run", value_parser = reason)]
-    pub why: Option<String>,
-    /// Who, for the record; the user's own name by default
-    #[arg(long, env = "STEPFAST_BY")]
-    pub by: Option<String>,
-    /// Say what would be done, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Only if the workflow is still at this revision, as `show` told it
-    #[arg(long, value_name = "N")]
-    pub if_revision: Option<u64>,
-}
-
-impl From<Ending> for Steer {
-    fn from(Ending { why, by, dry_run, if_revision }: Ending) -> Steer {
-        Steer { why, by, dry_run, if_revision }
-    }
 }
 
 #[derive(Args)]
@@ -239,6 +216,7 @@ pub struct Pauses {
 }
 
 #[derive(Args)]
+#[command(mut_arg("why", needed))]
 pub struct Cancel {
     #[arg(required_unless_present = "stuck", value_name = "ID")]
     pub ids: Vec<String>,
@@ -252,7 +230,7 @@ pub struct Cancel {
     #[arg(long, requires = "stuck")]
     pub yes: bool,
     #[command(flatten)]
-    pub steer: Ending,
+    pub steer: Steer,
 }
 
 #[derive(Args)]
@@ -319,6 +297,7 @@ pub struct RetryFrom {
 }
 
 #[derive(Args)]
+#[command(mut_arg("why", needed))]
 pub struct Compensate {
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
@@ -329,10 +308,11 @@ pub struct Compensate {
     #[arg(long, value_name = "KEY", conflicts_with = "steps")]
     pub from: Option<String>,
     #[command(flatten)]
-    pub steer: Ending,
+    pub steer: Steer,
 }
 
 #[derive(Args)]
+#[command(mut_arg("why", needed))]
 pub struct SkipCompensation {
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
@@ -340,7 +320,7 @@ pub struct SkipCompensation {
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]
-    pub steer: Ending,
+    pub steer: Steer,
 }
 
 #[derive(Args)]

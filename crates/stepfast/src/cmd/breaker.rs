@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub async fn run(settings: &Settings, common: &Common, verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::On(args) => switch(settings, common, &args, false).await,
-        Verb::Off(args) => switch(settings, common, &args.into(), true).await,
+        Verb::Off(args) => switch(settings, common, &args, true).await,
         Verb::Status => status(settings, common).await,
     }
 }

@@ -48,7 +48,7 @@ async fn said(door: &Door, verb: Flows) -> Result<FlowNowView> {
             door.finish_flow(saying(&args.id, args.message, args.by)?, to).await
         }
         Flows::Retry(args) => ask(door, args, FlowWish::Retry).await,
-        Flows::Cancel(args) => ask(door, args.into(), FlowWish::Cancel).await,
+        Flows::Cancel(args) => ask(door, args, FlowWish::Cancel).await,
         Flows::List(_) | Flows::Show { .. } => unreachable!("they only look"),
     }
 }

@@ -16,10 +16,10 @@ pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> R
         MessageGroups::Show { name, limit } => return show(settings, common, &name, limit).await,
         MessageGroups::Pause(args) => (args, GroupVerb::Pause),
         MessageGroups::Resume(args) => (args, GroupVerb::Resume),
-        MessageGroups::SkipHead(args) => (args.into(), GroupVerb::SkipHead),
+        MessageGroups::SkipHead(args) => (args, GroupVerb::SkipHead),
         MessageGroups::Requeue(args) => (args, GroupVerb::Requeue),
-        MessageGroups::Ignore(args) => (args.into(), GroupVerb::Ignore),
-        MessageGroups::Cancel(args) => (args.into(), GroupVerb::Cancel),
+        MessageGroups::Ignore(args) => (args, GroupVerb::Ignore),
+        MessageGroups::Cancel(args) => (args, GroupVerb::Cancel),
         MessageGroups::Unblock(args) => (args, GroupVerb::Unblock),
     };
     operate(settings, common, args, verb).await

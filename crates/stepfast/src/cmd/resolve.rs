@@ -141,12 +141,12 @@ pub async fn compensate(settings: &Settings, common: &Common, args: Compensate) 
         (None, steps) if steps.is_empty() => CompensationScope::Full,
         (None, steps) => CompensationScope::Partial(steps),
     };
-    carry_out(settings, common, (Decision::Compensate { scope }, &args.ids), args.steer.into()).await
+    carry_out(settings, common, (Decision::Compensate { scope }, &args.ids), args.steer).await
 }
 
 pub async fn skip(settings: &Settings, common: &Common, args: SkipCompensation) -> Result<ExitCode> {
     let decision = Decision::SkipCompensation { all: args.all };
-    carry_out(settings, common, (decision, &args.ids), args.steer.into()).await
+    carry_out(settings, common, (decision, &args.ids), args.steer).await
 }
 
 pub async fn again(settings: &Settings, common: &Common, args: RetryCompensation) -> Result<ExitCode> {

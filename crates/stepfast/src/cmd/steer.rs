@@ -50,7 +50,7 @@ pub async fn resume(settings: &Settings, common: &Common, args: Resume) -> Resul
 
 pub async fn cancel(settings: &Settings, common: &Common, args: Cancel) -> Result<ExitCode> {
     let ids = if args.stuck { quiet(settings, common, args.stuck_hours)? } else { ids(&args.ids)? };
-    let order = Order { verb: WorkflowVerb::Cancel, ids, force: None, steer: args.steer.into() };
+    let order = Order { verb: WorkflowVerb::Cancel, ids, force: None, steer: args.steer };
     if args.stuck && !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
         return Ok(ExitCode::FAILURE);
     }

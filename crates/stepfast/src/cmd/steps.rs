@@ -25,11 +25,11 @@ pub async fn run(settings: &Settings, common: &Common, verb: Steps) -> Result<Ex
         Steps::List(args) => list(settings, common, &args).await,
         Steps::Show { id } => show(settings, common, &id).await,
         Steps::Attempts { id } => attempts(settings, common, &id).await,
-        Steps::Complete(args) => operate(settings, common, args.into(), Some(Verb::Complete)).await,
-        Steps::Fail(args) => operate(settings, common, args.into(), Some(Verb::Fail)).await,
-        Steps::Stop(args) => operate(settings, common, args.into(), Some(Verb::Stop)).await,
-        Steps::Skip(args) => operate(settings, common, args.into(), Some(Verb::Skip)).await,
-        Steps::Cancel(args) => operate(settings, common, args.into(), Some(Verb::Cancel)).await,
+        Steps::Complete(args) => operate(settings, common, args, Some(Verb::Complete)).await,
+        Steps::Fail(args) => operate(settings, common, args, Some(Verb::Fail)).await,
+        Steps::Stop(args) => operate(settings, common, args, Some(Verb::Stop)).await,
+        Steps::Skip(args) => operate(settings, common, args, Some(Verb::Skip)).await,
+        Steps::Cancel(args) => operate(settings, common, args, Some(Verb::Cancel)).await,
         Steps::Retry(args) => operate(settings, common, args, None).await,
     }
 }
