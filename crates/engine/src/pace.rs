@@ -12,15 +12,17 @@ use std::time::Duration;
 const TURNS_AHEAD: usize = 2;
 /// Fewer steps than this wait for company.
 const LARGE: usize = 64;
-/// The part of a commit's own time that is worth waiting for those who come back, and the longest it may be.
-const PART: u32 = 2;
-const LONGEST: Duration = Duration::from_micros(600);
+/// The longest that those who come back are waited for. Whoever misses a commit waits for the whole of it, so its own time is worth
+/// waiting for them; half of it, where they did not come in time the last time.
+const LONGEST: Duration = Duration::from_millis(1);
 
 #[derive(Default)]
 pub struct Pace {
     /// Turns on their way to disk: since when, and how many callers each will answer.
     sent: VecDeque<(Stopwatch, usize)>,
     back: Option<Back>,
+    /// Not all came back in time, the last time.
+    was_in_vain: bool,
 }
 
 /// Callers who were answered a moment ago.
@@ -40,7 +42,7 @@ impl Pace {
     }
     pub fn committed(&mut self) {
         let Some((since, callers)) = self.sent.pop_front() else { return };
-        let span = (since.elapsed() / PART).min(LONGEST);
+        let span = since.elapsed().min(LONGEST) / if self.was_in_vain { 2 } else { 1 };
         self.back = (callers > 1).then(|| Back { since: Stopwatch::start(), span, missing: callers });
     }
     pub fn came(&mut self) {
@@ -48,6 +50,7 @@ impl Pace {
             back.missing -= 1;
             if back.missing == 0 {
                 self.back = None;
+                self.was_in_vain = false;
             }
         }
     }
@@ -57,8 +60,8 @@ impl Pace {
             Some(back) if weight < LARGE => back.span.saturating_sub(back.since.elapsed()),
             _ => Duration::ZERO,
         };
-        if left.is_zero() {
-            self.back = None;
+        if left.is_zero() && self.back.take().is_some() {
+            self.was_in_vain = weight < LARGE;
         }
         left
     }
@@ -92,5 +95,20 @@ mod tests {
         pace.back = Some(Back { since: Stopwatch::start(), span: Duration::from_secs(60), missing: 1 });
         pace.came();
         assert_eq!(pace.patience(1), Duration::ZERO);
+        assert!(!pace.was_in_vain);
+    }
+
+    #[test]
+    fn those_who_did_not_come_in_time_are_waited_for_half_as_long_until_they_do() {
+        let mut pace = Pace::default();
+        pace.back = Some(Back { since: Stopwatch::start(), span: Duration::ZERO, missing: 1 });
+        assert_eq!(pace.patience(LARGE), Duration::ZERO);
+        assert!(!pace.was_in_vain, "many need not wait");
+        pace.back = Some(Back { since: Stopwatch::start(), span: Duration::ZERO, missing: 1 });
+        assert_eq!((pace.patience(1), pace.was_in_vain), (Duration::ZERO, true));
+        pace.sent(8);
+        pace.committed();
+        (0..8).for_each(|_| pace.came());
+        assert!(!pace.was_in_vain && pace.back.is_none());
     }
 }

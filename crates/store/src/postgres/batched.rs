@@ -4,14 +4,9 @@ use tokio_postgres::types::Type;
 
 /// `$1` becomes the first column of the rows that the arrays make. An insert selects from them; an update joins them.
 pub fn batched(sql: &str, types: &[Type]) -> String {
-    batched_behind(sql, types, 0)
-}
-
-/// The same as a part of a longer statement, with so many parameters before its own.
-pub fn batched_behind(sql: &str, types: &[Type], before: usize) -> String {
     let columns: Vec<String> = (1..=types.len()).map(|i| format!("p{i}")).collect();
     let arrays: Vec<String> =
-        types.iter().enumerate().map(|(i, t)| format!("${}::{}[]", before + i + 1, t.name())).collect();
+        types.iter().enumerate().map(|(i, t)| format!("${}::{}[]", i + 1, t.name())).collect();
     let from = format!("from unnest({}) as u({})", arrays.join(", "), columns.join(", "));
     let mut text = sql.trim_end().to_string();
     for i in (1..=types.len()).rev() {
@@ -40,14 +35,6 @@ mod tests {
             batched(sql, &[Type::BYTEA, Type::INT8]),
             "insert into t (a, b, c) select u.p1, 'x', u.p2 from unnest($1::bytea[], $2::int8[]) as u(p1, p2)\n\
              on conflict do nothing"
-        );
-    }
-
-    #[test]
-    fn a_part_of_a_longer_statement_counts_on() {
-        assert_eq!(
-            batched_behind("insert into t (a, b) values ($1, $2)", &[Type::BYTEA, Type::INT8], 9),
-            "insert into t (a, b) select u.p1, u.p2 from unnest($10::bytea[], $11::int8[]) as u(p1, p2)"
         );
     }
 

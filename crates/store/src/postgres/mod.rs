@@ -7,6 +7,7 @@ mod clock;
 mod commit;
 mod enqueue;
 mod executions;
+mod form;
 mod identity;
 mod leases;
 mod ledger;

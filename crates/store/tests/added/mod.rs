@@ -6,8 +6,8 @@ use model::{DispatchGroup, NewStep, StepId};
 use rules::creation::{Ground, plan};
 use stepfast_store::{Batch, RowKnown, StepWrite, Store, StoreError, TallyKey};
 
-/// New steps with this label, as a turn would store them.
-fn made(scene: &Scene, first: u64, label: &str) -> Batch {
+/// New steps with these labels, as a turn would store them.
+fn made(scene: &Scene, first: u64, labels: [Option<&str>; 2]) -> Batch {
     let mut batch = scene.batch();
     let (mut last, mut place) = (first, 0);
     let groups = ["alpha", "beta"].map(DispatchGroup::new);
@@ -29,7 +29,7 @@ fn made(scene: &Scene, first: u64, label: &str) -> Batch {
         new_id: &mut new_id,
         next_group: &mut next_group,
     };
-    let steps = [NewStep { label: Some(label.into()), ..NewStep::of("noop") }, NewStep::of("noop")];
+    let steps = labels.map(|label| NewStep { label: label.map(Into::into), ..NewStep::of("noop") });
     for (step, detail) in plan(&steps, &mut ground).unwrap().steps {
         batch.tallies.push((TallyKey::of(&step), 1));
         batch.steps.push(StepWrite { step, expected: None, detail, row: RowKnown::Nothing });
@@ -39,7 +39,7 @@ fn made(scene: &Scene, first: u64, label: &str) -> Batch {
 
 impl Scene {
     fn add(&mut self, first: u64, label: &str) -> Result<(), StoreError> {
-        self.put(made(self, first, label))
+        self.put(made(self, first, [Some(label), None]))
     }
     /// Steps, and how many were counted.
     fn added(&self) -> (i64, i64) {
@@ -59,6 +59,25 @@ fn new_steps_are_one_flight_and_each_column_is_as_it_was_given() {
     let told = "select string_agg(coalesce(label, '-') || ' ' || state || ' ' || dispatch_group || ' ' || version, ', ' order by id) from steps";
     let rows: String = scene.store.reader().value(told, &[]).unwrap();
     assert_eq!(rows, "first pending beta 0, - pending alpha 0, second pending beta 0, - pending alpha 0");
+}
+
+#[test]
+fn a_column_may_be_the_same_in_all_rows_or_differ_or_be_empty_from_one_turn_to_the_next() {
+    let mut scene = Scene::new("added_forms");
+    let turns = [
+        [Some("a"), Some("a")],
+        [Some("b"), Some("c")],
+        [Some("d"), Some("d")],
+        [None, None],
+        [None, Some("e")],
+        [None, None],
+    ];
+    for (n, labels) in turns.into_iter().enumerate() {
+        scene.put(made(&scene, 10 * n as u64, labels)).unwrap();
+    }
+    let told = "select string_agg(coalesce(label, '-'), '' order by id) from steps";
+    let rows: String = scene.store.reader().value(told, &[]).unwrap();
+    assert_eq!((rows.as_str(), scene.added()), ("aabcdd---e--", (12, 12)));
 }
 
 #[test]
