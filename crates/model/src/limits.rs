@@ -243,6 +243,10 @@ pub const HALF_DONE_PAGE_MAX: usize = 200;
 pub const HALF_DONE_LOOKED_AT: usize = 1_000;
 /// Flows that are looked at for one page of a list.
 pub const FLOWS_LOOKED_AT: usize = 4_000;
+/// Rows of the audit that are looked at for one page of it.
+pub const AUDIT_LOOKED_AT: usize = 4_000;
+/// Bytes of what the audit is asked for: whoever, a verb, a thing.
+pub const AUDIT_ASKED_BYTES_MAX: usize = 1_000;
 /// Rules about what is stuck; every look goes through them all.
 pub const STUCK_RULES_MAX: usize = 500;
 /// Things that one rule may tell of in one look, and those that it does unless it says otherwise.
@@ -313,6 +317,9 @@ const _: () = assert!(FLOW_TIMEOUT_DEFAULT.as_secs() <= WAIT_MAX.as_secs());
 const _: () = assert!(FLOW_ARGUMENTS_BYTES_MAX <= PAYLOAD_BYTES_MAX, "an action for a flow is a step");
 const _: () = assert!(HALF_DONE_PAGE_MAX <= HALF_DONE_LOOKED_AT);
 const _: () = assert!(PAGE_ROWS_MAX < FLOWS_LOOKED_AT);
+const _: () = assert!(PAGE_ROWS_MAX < AUDIT_LOOKED_AT);
+const _: () =
+    assert!(NAME_BYTES_MAX * 2 < AUDIT_ASKED_BYTES_MAX, "a thing is told by what it is, its name and its id");
 const _: () = assert!(SUBSCRIPTIONS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(CHANNELS_MAX <= PAGE_ROWS_MAX, "one page holds them all");
 const _: () = assert!(NOTICES_PER_MINUTE_DEFAULT <= NOTICES_PER_MINUTE_MAX);

@@ -41,7 +41,7 @@ use model::{BlockId, Breaker, DispatchGroup, StepId, Timestamp};
 use std::collections::HashMap;
 use std::rc::Rc;
 use store::Browse;
-use store::{Filter, Result, StepRow};
+use store::{AuditFilter, Filter, Result, StepRow};
 
 /// Rows read at once; payloads are large, so a long page is read in pieces.
 const ROWS_AT_ONCE: usize = 50;
@@ -230,12 +230,11 @@ pub fn ticks(
     Ok(wire::TickPage { ticks: rows.iter().map(convert::tick_view).collect(), next })
 }
 
-/// What people did, newest first, behind a number.
-pub fn audit(browse: &Browse, after: Option<i64>, limit: usize) -> Result<wire::AuditPage> {
-    let mut rows = browse.audit_behind(after, limit + 1)?;
-    let next = cut(&mut rows, limit, |(number, ..)| number.to_string());
+/// What people did, newest first; of it what is asked for.
+pub fn audit(browse: &Browse, filter: &AuditFilter) -> Result<wire::AuditPage> {
+    let (rows, next) = browse.audit_page(filter)?;
     let audit = rows.into_iter().map(|(_, at, entry)| convert::audit_view(&(at, entry))).collect();
-    Ok(wire::AuditPage { audit, next })
+    Ok(wire::AuditPage { audit, next: next.map(|id| id.to_string()) })
 }
 
 /// Every figure of the page, from tallies.

@@ -6,7 +6,7 @@ use axum::extract::{self, FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use engine::SeenStep;
-use model::{FlowId, KeyId, StepId, SubscriptionId, Trace, WorkflowId, limits};
+use model::{FlowId, KeyId, StepId, SubscriptionId, Timestamp, Trace, WorkflowId, limits};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -249,6 +249,13 @@ impl<S: Send + Sync> FromRequestParts<S> for ThisKey {
 
 pub fn step_id(text: &str) -> Result<StepId, ApiError> {
     text.parse().map_err(|_| ApiError::BadRequest(format!("`{text}` is not a step id; step ids are UUIDs")))
+}
+
+/// An instant that a parameter says.
+pub fn instant(name: &str, text: &str) -> Result<Timestamp, ApiError> {
+    let read: Result<jiff::Timestamp, _> = text.parse();
+    let strange = |_| format!("{name}: `{text}` is not an instant; write one such as 2027-01-15T08:00:00Z");
+    read.map(|at| Timestamp(at.as_microsecond())).map_err(|problem| ApiError::BadRequest(strange(problem)))
 }
 
 /// Rows of a list when a request does not say.

@@ -33,7 +33,7 @@ mod web;
 mod words;
 
 pub use access::{Access, Route, Takes, Within};
-pub use api::{Later, Processed, Processing, Routing, review_of, serve_router};
+pub use api::{Later, Processed, Processing, Routing, WantedAudit, review_of, serve_router};
 pub use bulk::{BULK_ACTION, Bulk, BulkOrder, BulkTurn};
 pub use network::{Network, Patience, Tls};
 pub use opening::while_opening;

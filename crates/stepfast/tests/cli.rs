@@ -326,6 +326,43 @@ fn a_message_group_is_paused_resumed_and_cancelled_with_a_server_and_without() {
     home.ok(&["check"]);
 }
 
+/// Who touched this?
+#[test]
+fn the_audit_is_asked_for_with_a_server_and_without() {
+    let home = Home::new();
+    let step = home.ok(&["steps", "create", "--action", "ghost"]).trim().to_string();
+    home.ok(&["pools", "set", "api", "--concurrency", "1", "--by", "ada"]);
+    home.ok(&["steps", "cancel", &step, "--by", "bob", "--why", "x"]);
+    home.ok(&["pools", "set", "api", "--concurrency", "2", "--by", "bob"]);
+    let asked = |args: &[&str]| -> Vec<String> {
+        let rows = home.json(&[&["audit", "--json"], args].concat());
+        rows.iter().map(|row| format!("{} {}", row["who"], row["target"]).replace('"', "")).collect()
+    };
+    let check = || {
+        let cancelled = format!("bob step {step}");
+        assert_eq!(asked(&["--target", &step]), [cancelled.as_str()]);
+        assert_eq!(asked(&["--target", "pool api"]), ["bob pool api", "ada pool api"]);
+        assert_eq!(asked(&["--who", "bob"]), ["bob pool api", cancelled.as_str()]);
+        assert_eq!(asked(&["--verb", "cancel", "--who", "bob"]), [cancelled.as_str()]);
+        assert_eq!(asked(&["--who", "ada", "--from", "2000-01-01T00:00:00Z"]), ["ada pool api"]);
+        assert_eq!(asked(&["--to", "2000-01-01T00:00:00Z"]), [""; 0]);
+        let first = home.run(&["audit", "--target", "pool api", "--limit", "1"]);
+        let told = common::text(&first.stderr);
+        let next =
+            told.trim().strip_prefix("there are more; see --after ").unwrap_or_else(|| panic!("{told}"));
+        assert_eq!(asked(&["--target", "pool api", "--after", next]), ["ada pool api"]);
+        let late = ["audit", "--from", "2027-01-16T00:00:00Z", "--to", "2027-01-15T00:00:00Z"];
+        assert!(home.fails(3, &late).contains("--from: it is after `to`"));
+        assert!(home.fails(3, &["audit", "--to", "noon"]).contains("--to: `noon` is not an instant"));
+        assert!(home.fails(3, &["audit", "--who", ""]).contains("--who: it is empty"));
+    };
+    check();
+    let server = home.serve(&["--workers", "0"]);
+    check();
+    server.stop();
+    home.ok(&["check"]);
+}
+
 /// A server of somebody else: whatever is asked, it answers this, so often.
 fn stranger(body: &'static str, times: usize) -> (String, std::thread::JoinHandle<()>) {
     use std::io::{BufRead, BufReader, Write};

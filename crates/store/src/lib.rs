@@ -52,9 +52,9 @@ pub use batch::{
     StepWrite, StuckAsk, TallyKey, Tick, Wake, WorkflowEvent, WorkflowWrite,
 };
 pub use browse::{
-    ATTEMPTS_PAGE_MAX, AttemptKey, Browse, DecisionPlace, DefinitionKey, DefinitionLine, EventLine, Filter,
-    Listed, NoticePlace, PausePlace, PollFilter, StepRow, Totals, WORKFLOWS_AT_ONCE, WorkflowCourse,
-    WorkflowFilter,
+    ATTEMPTS_PAGE_MAX, AttemptKey, AuditFilter, AuditRow, Browse, DecisionPlace, DefinitionKey,
+    DefinitionLine, EventLine, Filter, Listed, NoticePlace, PausePlace, PollFilter, StepRow, Totals,
+    WORKFLOWS_AT_ONCE, WorkflowCourse, WorkflowFilter,
 };
 pub use browsers::{Browser, BrowserHash};
 pub use check::{Checkable, Checked, Finding, INVARIANTS};

@@ -9,7 +9,7 @@ use crate::flows::FlowFilter;
 use crate::pauses::Waiting;
 use crate::sql::{Access, Param, Row, Sql};
 use crate::turn_reads::Seen;
-use crate::{Browse, Filter, Listed, MessageGroup, PollFilter, Result, WorkflowFilter};
+use crate::{AuditFilter, Browse, Filter, Listed, MessageGroup, PollFilter, Result, WorkflowFilter};
 use model::{
     BlockId, DispatchGroup, ExecutionName, ExecutionState, FlowId, FlowState, State, StepId, Timestamp,
     WorkflowId, WorkflowState,
@@ -202,13 +202,24 @@ fn of_the_rest(browse: &Browse) -> Result<()> {
     browse.nodes()?;
     browse.ticks_behind(None, None, 50)?;
     browse.ticks_behind(Some("alpha"), Some(7), 50)?;
-    browse.audit_behind(Some(7), 50)?;
-    browse.audit(50)?;
+    of_audit(browse)?;
     browse.pools()?;
     browse.keys()?;
     browse.channels()?;
     browse.notices(50)?;
     browse.subscriptions(None, 50)?;
+    Ok(())
+}
+
+fn of_audit(browse: &Browse) -> Result<()> {
+    let (some, all) = (Some("a".to_string()), AuditFilter { limit: 50, ..AuditFilter::default() });
+    let between = AuditFilter { from: Some(Timestamp(1)), to: Some(Timestamp(2)), ..all.clone() };
+    browse.audit_page(&AuditFilter { after: Some(7), ..all.clone() })?;
+    browse.audit_page(&between)?;
+    browse.audit_page(&AuditFilter { who: some.clone(), ..between.clone() })?;
+    browse.audit_page(&AuditFilter { verb: some.clone(), ..between })?;
+    browse.audit_page(&AuditFilter { target: some.clone(), after: Some(7), ..all.clone() })?;
+    browse.audit_page(&AuditFilter { target: Some(WorkflowId::of(1).to_string()), who: some, ..all })?;
     Ok(())
 }
 

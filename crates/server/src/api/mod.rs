@@ -36,6 +36,7 @@ mod workflow_filter;
 mod workflows;
 
 pub use alerts::{Wanted as WantedAlerts, review_of};
+pub use audit::Wanted as WantedAudit;
 pub use bulk::missing as missing_bulk;
 pub use dispatch::{Processed, Processing};
 pub use flows::{Wanted as WantedFlows, missing as missing_flow};

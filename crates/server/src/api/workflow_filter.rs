@@ -3,10 +3,10 @@
 use crate::codes;
 use crate::describe::{Asks, Operation};
 use crate::error::ApiError;
-use crate::extract::page_size;
+use crate::extract::{instant, page_size};
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
-use model::{Timestamp, WorkflowState, limits};
+use model::{WorkflowState, limits};
 use schemars::JsonSchema;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -119,15 +119,10 @@ fn label(text: &str) -> Result<(String, String), ApiError> {
     Ok((name.into(), value.into()))
 }
 
-fn instant(name: &str, text: &str) -> Result<Timestamp, ApiError> {
-    let read: Result<jiff::Timestamp, _> = text.parse();
-    let strange = |_| format!("{name}: `{text}` is not an instant; write one such as 2027-01-15T08:00:00Z");
-    read.map(|at| Timestamp(at.as_microsecond())).map_err(|problem| ApiError::BadRequest(strange(problem)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Timestamp;
     use std::collections::BTreeSet;
 
     fn wanted(pairs: &[(&str, &str)]) -> Wanted {

@@ -63,7 +63,7 @@ router_pool: | Activate or suspend a pool of the router.
 drain_show: invalid_request/422 | Whether a restart now leaves nothing behind.
 ticks_list: | Tick records, newest first.
 nodes_list: | Nodes and their worker sessions.
-audit_list: | What people did, newest first.
+audit_list: | What people did, newest first: by whom, what, to what and when.
 worker_claim: no_session | Ask for work, as a worker; the first call opens a session.
 worker_heartbeat: no_session | Say that a worker lives, and what it holds.
 worker_report: no_session | Say what came of runs.

@@ -1,15 +1,16 @@
-//! What people did, newest first: who, what, to which thing, why, and what it was before and after.
+//! What people did, newest first: who, what, to which thing, why, and what it was before and after. All of it, or what is asked for.
 
 use super::address::query;
 use super::layout::{lost, plain};
 use crate::answers;
+use crate::api::WantedAudit as Wanted;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Params, page_size};
-use crate::pages::{Wanted, place};
-use crate::words::clock;
+use crate::extract::Params;
+use crate::words::{clock, number};
 use axum::extract::State;
 use maud::{Markup, html};
+use model::limits;
 use std::sync::Arc;
 use wire::{AuditPage, AuditView};
 
@@ -17,35 +18,76 @@ use wire::{AuditPage, AuditView};
 const STATE_SHOWN: usize = 200;
 
 pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
-    let (limit, after) = (page_size(wanted.limit)?, place(wanted.after.as_deref())?);
-    let page = app.read(move |browse| answers::audit(browse, after, limit)).await?;
-    Ok(plain(&app, "Audit", None, render(&page, wanted.limit)))
+    let wanted = wanted.without_empty();
+    let filter = wanted.filter()?;
+    let page = app.read(move |browse| answers::audit(browse, &filter)).await?;
+    Ok(plain(&app, "Audit", None, render(&page, &wanted)))
 }
 
-fn render(page: &AuditPage, limit: Option<usize>) -> Markup {
+fn render(page: &AuditPage, wanted: &Wanted) -> Markup {
+    let older = |next: &String| address(Wanted { after: Some(next.clone()), ..wanted.clone() });
     html! {
         h1 { "Audit" }
         p.aside { "Whoever changed something by hand, from a page, the command line or the API." }
         (lost())
+        (search(wanted))
         div data-live="audit" {
-            @if page.audit.is_empty() { p.empty { "Nobody has changed anything by hand yet." } }
+            @if page.audit.is_empty() { p.empty { (nothing(page, wanted)) } }
             @else { ol.rows { @for row in &page.audit { (line(row)) } } }
-            @if let Some(next) = &page.next { p { a.button href=(older(next, limit)) { "Older changes" } } }
+            @if let Some(next) = &page.next { p { a.button href=(older(next)) { "Older changes" } } }
         }
     }
 }
 
-fn older(next: &str, limit: Option<usize>) -> String {
-    let limit = limit.map(|limit| ("limit", limit.to_string()));
-    let pairs: Vec<_> = [Some(("after", next.to_string())), limit].into_iter().flatten().collect();
-    query("/audit", &pairs)
+fn address(wanted: Wanted) -> String {
+    query("/audit", &wanted.pairs())
+}
+
+fn is_chosen(wanted: &Wanted) -> bool {
+    let Wanted { who, verb, target, from, to, .. } = wanted;
+    [who, verb, target, from, to].into_iter().any(Option::is_some)
+}
+
+fn nothing(page: &AuditPage, wanted: &Wanted) -> String {
+    let looked = number(limits::AUDIT_LOOKED_AT as i64);
+    match (is_chosen(wanted), &page.next) {
+        (_, Some(_)) => format!("Among the {looked} that were looked through, no change is like that."),
+        (true, None) => "No change is like that.".into(),
+        (false, None) => "Nobody has changed anything by hand yet.".into(),
+    }
+}
+
+fn search(wanted: &Wanted) -> Markup {
+    let fields = [
+        ("who", "Who", &wanted.who),
+        ("verb", "Did what, such as cancel", &wanted.verb),
+        ("target", "To what: an id, or as pool api", &wanted.target),
+        ("from", "From, such as 2027-01-15T08:00:00Z", &wanted.from),
+        ("to", "Before", &wanted.to),
+    ];
+    html! {
+        form.fields method="get" action="/audit" role="search" aria-label="Find changes" {
+            @for (name, label, value) in fields {
+                div { label for=(name) { (label) } input #(name) name=(name) type="search" value=[value.as_deref()] autocomplete="off"; }
+            }
+            button.button.strong type="submit" { "Find" }
+            @if is_chosen(wanted) { a.button href="/audit" { "All changes" } }
+        }
+    }
 }
 
 fn line(row: &AuditView) -> Markup {
+    let said = |text: &str| Some(text.to_string());
+    let by = Wanted { who: said(actor(&row.who)), ..Wanted::default() };
+    let alike = Wanted { verb: said(&row.verb), ..Wanted::default() };
+    let about = Wanted { target: said(thing(&row.target)), ..Wanted::default() };
     html! {
         li.attempt {
-            span { b { (row.verb) } " " (target(&row.target)) }
-            span.aside { (row.who) " · " (clock(&row.at)) }
+            span {
+                b { a href=(address(alike)) { (row.verb) } } " " (target(&row.target)) " "
+                a.aside href=(address(about)) aria-label={ "all of this: " (thing(&row.target)) } { "all of this" }
+            }
+            span.aside { a href=(address(by)) { (row.who) } " · " (clock(&row.at)) }
             @if let Some(why) = &row.why { span.payload { "“" (why) "”" } }
             @if row.before.is_some() || row.after.is_some() {
                 span.payload.mono { (short(row.before.as_deref())) " → " (short(row.after.as_deref())) }
@@ -61,6 +103,21 @@ fn short(text: Option<&str>) -> String {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.into(),
     }
+}
+
+/// Whoever it was, without from where.
+fn actor(who: &str) -> &str {
+    who.rsplit_once(" from ").map_or(who, |(who, _)| who)
+}
+
+/// The thing, without the trigger of a workflow and the name behind an id.
+fn thing(target: &str) -> &str {
+    let end = match target.split_once(' ') {
+        Some(("workflow", _)) => " `",
+        Some(("key" | "subscription", _)) => " (",
+        _ => return target,
+    };
+    target.split_once(end).map_or(target, |(thing, _)| thing)
 }
 
 /// What it was done to, and a way there where it has a page.
@@ -97,5 +154,25 @@ mod tests {
         assert_eq!(target("pool <b>").into_string(), "pool &lt;b&gt;");
         assert_eq!((short(None), short(Some("on"))), ("nothing".into(), "on".into()));
         assert_eq!(short(Some(&"ü".repeat(300))).chars().count(), 201);
+    }
+
+    #[test]
+    fn a_row_leads_to_what_is_like_it() {
+        let row = AuditView {
+            at: "2027-01-15T08:00:00.000000Z".into(),
+            who: "ada (key k7) from 10.0.0.5".into(),
+            verb: "trigger".into(),
+            target: "workflow 8 `ok`".into(),
+            why: None,
+            before: None,
+            after: None,
+        };
+        let html = line(&row).into_string();
+        for link in ["who=ada%20%28key%20k7%29\"", "verb=trigger\"", "target=workflow%208\""] {
+            assert!(html.contains(&format!("href=\"/audit?{link}")), "{link}: {html}");
+        }
+        let things = ["key k7 (ada)", "subscription 7 (crm)", "pool api (old)", "breaker"].map(thing);
+        assert_eq!(things, ["key k7", "subscription 7", "pool api (old)", "breaker"]);
+        assert_eq!(["loopback", "nobody from ::1"].map(actor), ["loopback", "nobody"]);
     }
 }

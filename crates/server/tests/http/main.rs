@@ -4,6 +4,7 @@
 
 mod access;
 mod alerts;
+mod audit_filters;
 mod audited;
 mod breaker;
 mod browser;

@@ -190,7 +190,7 @@ async fn bulk(place: &Place) -> String {
 fn pages(steps: &[String], workflows: [&String; 2], flow: &str, alert: u64) -> Vec<String> {
     let lists = "/step-dispatcher /step-dispatcher?span=day /step-dispatcher/steps /step-dispatcher/steps?state=skipped /workflows
         /alerts /alerts?state=closed /message-groups /notifications /progress /flows /waiting /pools /executions /definitions
-        /bulk /bulk?what=workflows&label=a:b&state=failed,paused /definitions/order /definitions/order/1.1.0?against=1.0.0 /definitions/approval /nodes /settings /keys /audit /sign-in /nothing";
+        /bulk /bulk?what=workflows&label=a:b&state=failed,paused /definitions/order /definitions/order/1.1.0?against=1.0.0 /definitions/approval /nodes /settings /keys /audit /audit?verb=cancel /sign-in /nothing";
     let mut pages: Vec<String> = lists.split_whitespace().map(String::from).collect();
     pages.extend(steps.iter().map(|id| format!("/step-dispatcher/steps/{id}")));
     pages.extend(workflows.iter().map(|id| format!("/workflows/{id}")));

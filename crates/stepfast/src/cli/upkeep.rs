@@ -15,6 +15,21 @@ pub struct Ticks {
 
 #[derive(Args)]
 pub struct Audit {
+    /// Only what they did, as a row says who; without `from ADDRESS`, from wherever it was
+    #[arg(long, value_name = "NAME")]
+    pub who: Option<String>,
+    /// Only this, as cancel or "breaker off"
+    #[arg(long, value_name = "VERB")]
+    pub verb: Option<String>,
+    /// Only what was done to this: the id of a workflow, step, flow or subscription, or as "pool api"
+    #[arg(long, value_name = "THING")]
+    pub target: Option<String>,
+    /// Only what was done at this instant or later, as 2027-01-15T08:00:00Z
+    #[arg(long, value_name = "INSTANT")]
+    pub from: Option<String>,
+    /// Only what was done before this instant
+    #[arg(long, value_name = "INSTANT")]
+    pub to: Option<String>,
     #[arg(long, default_value_t = 50)]
     pub limit: usize,
     #[arg(long, value_name = "N")]

@@ -5,11 +5,13 @@ use crate::cli::{Audit, Common};
 use crate::config::Settings;
 use crate::window::Window;
 use anyhow::Result;
+use model::limits;
+use server::WantedAudit;
 use std::process::ExitCode;
 use wire::AuditView;
 
 pub async fn run(settings: &Settings, common: &Common, args: &Audit) -> Result<ExitCode> {
-    let page = Window::open(settings, common)?.audit(args.after, args.limit).await?;
+    let page = Window::open(settings, common)?.audit(&wanted(args)).await?;
     if common.json {
         page.audit.iter().for_each(output::line);
     } else {
@@ -20,6 +22,18 @@ pub async fn run(settings: &Settings, common: &Common, args: &Audit) -> Result<E
         eprintln!("there are more; see --after {next}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn wanted(args: &Audit) -> WantedAudit {
+    WantedAudit {
+        who: args.who.clone(),
+        verb: args.verb.clone(),
+        target: args.target.clone(),
+        from: args.from.clone(),
+        to: args.to.clone(),
+        after: args.after.map(|number| number.to_string()),
+        limit: Some(args.limit.clamp(1, limits::PAGE_ROWS_MAX)),
+    }
 }
 
 fn cells(entry: AuditView) -> Vec<String> {

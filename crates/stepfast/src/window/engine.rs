@@ -5,7 +5,7 @@ use crate::{Refused, Unavailable};
 use anyhow::{Result, bail};
 use model::limits;
 use serde::de::DeserializeOwned;
-use server::{answers, convert};
+use server::{WantedAudit, answers, convert};
 use wire::{
     AuditPage, BreakersView, CheckView, DrainView, GroupPage, GroupView, KeyPage, KeyView, NodePage,
     NodeView, PoolPage, PoolView, TickPage, TickView,
@@ -75,16 +75,12 @@ impl Window {
         }
     }
 
-    /// A page of what people did, newest first, behind a number.
-    pub async fn audit(&self, after: Option<i64>, limit: usize) -> Result<AuditPage> {
-        let limit = limit.clamp(1, limits::PAGE_ROWS_MAX);
+    /// A page of what people did, newest first; of it what is asked for.
+    pub async fn audit(&self, wanted: &WantedAudit) -> Result<AuditPage> {
+        let filter = wanted.filter().map_err(|refused| Refused(format!("--{refused}")))?;
         match self {
-            Window::Database(browse) => Ok(answers::audit(browse, after, limit)?),
-            Window::Server { .. } => {
-                let mut query = vec![("limit", limit.to_string())];
-                query.extend(after.map(|after| ("after", after.to_string())));
-                self.ask(&["v1", "audit"], &query).await
-            }
+            Window::Database(browse) => Ok(answers::audit(browse, &filter)?),
+            Window::Server { .. } => self.ask(&["v1", "audit"], &wanted.pairs()).await,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Pages of long lists behind a place: what people did, ticks, notices, pauses, decisions, and what was sent to triggers.
+//! Pages of long lists behind a place: ticks, notices, pauses, decisions, and what was sent to triggers.
 
 use super::Browse;
 use crate::batch::Tick;
@@ -6,7 +6,7 @@ use crate::channels::{self, NoticeRow};
 use crate::pauses::{self, Waiting};
 use crate::sql::{Param, Row};
 use crate::statements::{PAUSE_COLUMNS, TRIGGER_PAYLOAD_COLUMNS};
-use crate::{AuditEntry, Result, params, rows};
+use crate::{Result, params, rows};
 use model::{BranchDecision, DispatchGroup, Pause, Timestamp, TriggerPayload, WorkflowId, limits};
 
 /// Where a list of notices goes on: when it was told, the channel and the key.
@@ -22,11 +22,6 @@ fn bounded(limit: usize) -> usize {
 }
 
 impl Browse {
-    /// The last that people did, newest first.
-    pub fn audit(&self, limit: usize) -> Result<Vec<(Timestamp, AuditEntry)>> {
-        Ok(self.audit_behind(None, limit)?.into_iter().map(|(_, at, entry)| (at, entry)).collect())
-    }
-
     /// The last ticks, newest first.
     pub fn ticks(&self, dispatch_group: Option<&str>, limit: usize) -> Result<Vec<Tick>> {
         self.ticks_behind(dispatch_group, None, limit)
@@ -40,29 +35,6 @@ impl Browse {
     /// The first that expressions decided in a workflow.
     pub fn branch_decisions(&self, id: WorkflowId) -> Result<Vec<BranchDecision>> {
         self.branch_decisions_behind(id, None, limits::PAGE_ROWS_MAX)
-    }
-
-    /// What people did, newest first, each with its number.
-    pub fn audit_behind(
-        &self,
-        after: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<(i64, Timestamp, AuditEntry)>> {
-        let text = format!(
-            "select id, at, who, verb, target, why, before, after from audit where id < $1 order by id desc limit {}",
-            bounded(limit)
-        );
-        self.sql().rows(&text, params![after.unwrap_or(i64::MAX)], |row| {
-            let entry = AuditEntry {
-                who: row.get(2)?,
-                verb: row.get(3)?,
-                target: row.get(4)?,
-                why: row.get(5)?,
-                before: row.get(6)?,
-                after: row.get(7)?,
-            };
-            Ok((row.get(0)?, Timestamp(row.get(1)?), entry))
-        })
     }
 
     /// Ticks, newest first.

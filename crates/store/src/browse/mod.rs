@@ -1,6 +1,7 @@
 //! Reads for people, on a connection of their own, never inside a turn.
 
 mod attempts;
+mod audit;
 mod behind;
 mod half_done;
 mod minutes;
@@ -12,6 +13,9 @@ mod statuses;
 mod workflows;
 
 pub use attempts::{ATTEMPTS_PAGE_MAX, AttemptKey};
+#[cfg(test)]
+pub(crate) use audit::texts as audit_texts;
+pub use audit::{AuditFilter, AuditRow};
 pub use behind::{DecisionPlace, NoticePlace, PausePlace};
 pub use nouns::{Filter, StepRow, Totals};
 pub use polls::PollFilter;

@@ -33,6 +33,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0025_trace", include_str!("../../sql/postgres/migrations/0025_trace.sql")),
     ("0026_browser_sessions", include_str!("../../sql/postgres/migrations/0026_browser_sessions.sql")),
     ("0027_audit_chain", include_str!("../../sql/postgres/migrations/0027_audit_chain.sql")),
+    ("0028_audit_filters", include_str!("../../sql/postgres/migrations/0028_audit_filters.sql")),
 ];
 
 /// Any number that is not likely to be somebody else's.

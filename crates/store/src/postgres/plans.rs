@@ -119,7 +119,10 @@ fn what_is_listed_is_read_in_the_order_of_an_index() {
         (OPEN_TREES, "blocks_open", params!["alpha", start, end, 10_i64].to_vec()),
     ];
     let workflows = workflows.map(|(text, index, values)| (with_columns(text), index.to_string(), values));
-    for (text, index, values) in flows.chain(workflows) {
+    let audit = crate::browse::audit_texts().map(|(column, text)| {
+        (text, format!("audit_{column}"), params!["x", i64::MAX, i64::MAX, 10_i64].to_vec())
+    });
+    for (text, index, values) in flows.chain(workflows).chain(audit) {
         let plan = planned(store.reader(), &text, &values);
         let has = |word: &str| plan.iter().any(|line| line.contains(word));
         assert!(has(&format!("using {index} on")) && has("Index Cond"), "{plan:#?}\n{text}");

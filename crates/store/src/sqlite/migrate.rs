@@ -32,6 +32,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("0025_trace", include_str!("../../sql/sqlite/migrations/0025_trace.sql")),
     ("0026_browser_sessions", include_str!("../../sql/sqlite/migrations/0026_browser_sessions.sql")),
     ("0027_audit_chain", include_str!("../../sql/sqlite/migrations/0027_audit_chain.sql")),
+    ("0028_audit_filters", include_str!("../../sql/sqlite/migrations/0028_audit_filters.sql")),
 ];
 
 /// How far a database is; an error when it is newer than this program or was changed by hand.

@@ -234,6 +234,22 @@ fn every_list_of_flows_has_an_index_that_goes_on_by_id() {
     }
 }
 
+/// Whoever the audit is asked for, and whatever: it goes along an index by time, and reads what it looks at.
+#[test]
+fn every_list_of_the_audit_has_an_index_that_goes_on_by_time() {
+    let connection = migrated();
+    let sql: &dyn Sql = &connection;
+    for (column, text) in crate::browse::audit_texts() {
+        let values = crate::params!["x", i64::MAX, i64::MAX, 10_i64];
+        let plan = sql
+            .rows(&format!("explain query plan {text}"), values, |row| Ok(row.text(3)?.to_string()))
+            .unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+        // From both ends: else it would go over all that stand behind the value.
+        let wanted = format!("SEARCH audit USING INDEX audit_{column} ({column}>? AND ({column},at)<(?,?))");
+        assert_eq!(plan, [wanted], "{text}");
+    }
+}
+
 /// What waits, waits in rows of the same tables: whatever a turn reads there, it finds by an index.
 #[test]
 fn no_statement_of_a_turn_scans_what_waits() {
