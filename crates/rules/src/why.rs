@@ -298,7 +298,7 @@ impl fmt::Display for Why {
             Why::Dormant => write!(f, "it is a resolver and sleeps until a step of its block fails"),
             Why::DueLater { throttled: true, .. } => write!(f, "it was throttled and is due later"),
             Why::DueLater { .. } => write!(f, "it is due later"),
-            Why::PollLater { number, .. } => write!(f, "it is polled again later, for the {number}. time"),
+            Why::PollLater { number, .. } => write!(f, "its poll {number} is due later"),
             Why::Predecessor { index, live } => {
                 write!(f, "{live} step(s) at index {index} of its block have not ended")
             }

@@ -73,6 +73,14 @@ pub fn number(n: i64) -> String {
     text
 }
 
+/// How often.
+pub fn times(n: i64) -> String {
+    match n {
+        1 => "once".into(),
+        n => format!("{} times", number(n)),
+    }
+}
+
 /// A span in its largest unit.
 pub fn span(span: Duration) -> String {
     let seconds = span.as_secs();
@@ -111,6 +119,7 @@ mod tests {
             [0, 12, 999, 1_000, 1_234_567, -1_000].map(number),
             ["0", "12", "999", "1,000", "1,234,567", "-1,000"]
         );
+        assert_eq!([0, 1, 1_000].map(times), ["0 times", "once", "1,000 times"]);
         let spans = [0, 5, 119, 120, 7_200, 400_000].map(|s| span(Duration::from_secs(s)));
         assert_eq!(spans, ["under 1 s", "5 s", "119 s", "2 min", "2 h", "4 days"]);
         let measured = [0, 250, 12_345, 123_456, 1_234_567, 125_000_000, 7_260_000_000, 180_000_000_000];

@@ -524,7 +524,7 @@ fn polls_are_listed_shown_and_recovered_with_a_server_and_without_one() {
     until("it was polled", || home.states_of(&id) == ["paid polling"]);
     let shown = home.ok(&["show", &id]);
     assert!(shown.contains("○ paid  echo ↻  polling  polled once"), "{shown}");
-    assert!(shown.contains("because it is polled again later, for the 2. time, at "), "{shown}");
+    assert!(shown.contains("because its poll 2 is due later, at "), "{shown}");
     for server in [&["polls"][..], &["polls", "--server", &server.url]] {
         let listed = home.ok(server);
         assert!(listed.contains(&id) && listed.contains("paid"), "{listed}");

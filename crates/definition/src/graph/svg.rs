@@ -62,8 +62,8 @@ fn graph(
     ways: &[&str],
 ) -> ((f64, f64), String) {
     let mut body = String::from(
-        "<defs><marker id=\"sf-arrow\" class=\"sf-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" \
-         orient=\"auto\"><path d=\"M0.5 0.5 L7.5 4 L0.5 7.5 z\"/></marker></defs>\n",
+        "<defs><marker id=\"sf-arrow\" class=\"sf-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" \
+         markerWidth=\"12\" markerHeight=\"12\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0.5 0.5 L7.5 4 L0.5 7.5 z\"/></marker></defs>\n",
     );
     for (route, way) in layout.routes.iter().zip(ways) {
         _ = writeln!(

@@ -292,9 +292,9 @@ fn told(channel: &Channel, secrets: usize) -> String {
     let labels: String = labels.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     let to = channel.shown_url();
     let state = if *active { "" } else { ", not active" };
-    let quiet = quiet.as_secs();
+    let (quiet, s) = (quiet.as_secs(), if secrets == 1 { "" } else { "s" });
     format!(
         "{kind} for {audience}: {kinds} from {min_severity}{labels} to {to}, {per_minute} a minute, \
-         quiet for {quiet} s{state}, {secrets} secret(s)"
+         quiet for {quiet} s{state}, {secrets} secret{s}"
     )
 }

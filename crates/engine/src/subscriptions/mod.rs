@@ -194,6 +194,7 @@ fn told(stored: &Stored) -> String {
     let state = if *active { "" } else { ", not active" };
     let order = if *ordered { ", one after another" } else { "" };
     let secrets = stored.secrets.len();
+    let s = if secrets == 1 { "" } else { "s" };
     let types = types.join(" ");
-    format!("`{name}`: {types}{of}{} to {url}{order}{state}, {secrets} secret(s)", labels.concat())
+    format!("`{name}`: {types}{of}{} to {url}{order}{state}, {secrets} secret{s}", labels.concat())
 }

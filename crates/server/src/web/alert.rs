@@ -1,14 +1,14 @@
 //! One alert: what is known of it, what happened to it, and what can be done about it.
 
 use super::address::{escaped, message_group};
-use super::alerts::{since, tone};
+use super::alerts::{about, since, tone};
 use super::layout::{Frame, page as framed};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Path;
-use crate::words::clock;
+use crate::words::{clock, times};
 use axum::extract::State;
 use engine::EngineError;
 use maud::{Markup, html};
@@ -54,7 +54,7 @@ fn render(shown: &AlertShow, may_operate: bool) -> Markup {
         h1 { (alert.reason) " " span.state.(tone(&alert.severity)) { (alert.severity) } }
         p { (alert.message) }
         p.aside.id {
-            @if let Some(href) = link(alert) { a href=(href) { (alert.entity) " " (alert.entity_id) } } @else { (alert.entity) " " (alert.entity_id) }
+            @if let Some(href) = link(alert) { a href=(href) { (about(alert)) } } @else { (about(alert)) }
             " · " (since(alert))
         }
         (facts(alert))
@@ -65,7 +65,7 @@ fn render(shown: &AlertShow, may_operate: bool) -> Markup {
                 thead { tr { th { "At" } th { "What" } th { "Who" } th { "Words" } } }
                 tbody {
                     @for moment in &shown.history {
-                        tr { td.when { (clock(&moment.at)) } td { (moment.moment) } td { (moment.who) } td { (moment.text) } }
+                        tr { td.when { (clock(&moment.at)) } td { (moment.moment.replace('_', " ")) } td { (moment.who) } td { (moment.text) } }
                     }
                 }
             } }
@@ -84,7 +84,7 @@ fn facts(alert: &AlertView) -> Markup {
         ("State", Some(state)),
         ("Rule", alert.rule.clone()),
         ("User", alert.user.clone()),
-        ("Remedy", Some(format!("{}, tried {} times", alert.remedy, alert.attempts))),
+        ("Remedy", Some(format!("{}, tried {}", alert.remedy, times(alert.attempts.into())))),
         ("Last action", alert.action_taken.clone()),
         ("Assigned to", alert.assigned_to.clone()),
         ("Acknowledged by", alert.acknowledged_by.clone()),
@@ -94,7 +94,7 @@ fn facts(alert: &AlertView) -> Markup {
     ];
     html! {
         section aria-label="What is known" {
-            dl { @for (name, value) in rows { @if let Some(value) = value { dt { (name) } dd { (value) } } } }
+            dl.facts { @for (name, value) in rows { @if let Some(value) = value { div { dt { (name) } dd { (value) } } } } }
         }
     }
 }
@@ -105,7 +105,7 @@ fn possible(alert: &AlertView) -> Vec<(&'static str, &'static str, &'static str)
         return vec![("reopen", "Reopen", "It is not over; say why.")];
     }
     let mut all = vec![
-        ("assign", "Assign", "It is whose name is written below."),
+        ("assign", "Assign", "It is theirs whose name is written above."),
         ("note", "Note", "Write something down; no remedy runs by itself any more."),
         ("resolve", "Resolve", "It is over; say what was done."),
     ];

@@ -7,7 +7,7 @@ use crate::api::WantedAlerts;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Params;
-use crate::words::{clock, number, span};
+use crate::words::{clock, number, span, times};
 use axum::extract::State;
 use maud::{Markup, html};
 use model::Severity;
@@ -135,7 +135,7 @@ fn row(alert: &AlertView) -> Markup {
         li {
             a href={ "/alerts/" (alert.id) } {
                 span.state.(tone(&alert.severity)) { (alert.severity) }
-                span.what { b { (alert.message) } " " span.aside { (alert.entity) " " (alert.entity_id) } }
+                span.what { b { (alert.message) } " " span.aside { (about(alert)) } }
                 span.aside {
                     @if alert.in_review { "in review · " }
                     @if let Some(who) = &alert.assigned_to { (who) " · " }
@@ -158,5 +158,10 @@ pub fn tone(severity: &str) -> &'static str {
 
 /// Since when, as people read it.
 pub fn since(alert: &AlertView) -> String {
-    format!("stuck since {}, seen {} times", clock(&alert.since), number(alert.seen as i64))
+    format!("stuck since {}, seen {}", clock(&alert.since), times(alert.seen as i64))
+}
+
+/// What it is about.
+pub fn about(alert: &AlertView) -> String {
+    format!("{} {}", alert.entity.replace('_', " "), alert.entity_id)
 }

@@ -1,6 +1,7 @@
 //! The description of the API for people: every route by its noun, and every type.
 
 use super::docs::shown;
+use super::markdown::inline;
 use crate::app::App;
 use axum::extract::State;
 use maud::{Markup, html};
@@ -26,11 +27,11 @@ fn render(document: &Value) -> Markup {
     }
     html! {
         h1 { "API" }
-        p { (text(&document["info"]["description"])) }
+        p { (inline(text(&document["info"]["description"]))) }
         p { a href="/openapi.json" { "The same for programs" } ", as OpenAPI 3.1. " a href="/docs/errors" { "What errors mean" } "." }
-        p { @for noun in nouns.keys() { a href={ "#" (noun) } { (noun) } " " } }
+        p { @for noun in nouns.keys() { a href={ "#of-" (noun) } { (noun) } " " } }
         @for (noun, lines) in &nouns {
-            section id=(noun) { h2 { (noun) } @for line in lines { (operation(line, document)) } }
+            section id={ "of-" (noun) } { h2 { (noun) } @for line in lines { (operation(line, document)) } }
         }
         section id="types" {
             h2 { "Types" }
@@ -44,7 +45,7 @@ fn operation((path, method, said): &Line, document: &Value) -> Markup {
     let bodies = fields(&said["requestBody"]["content"]);
     html! {
         details id=(text(&said["operationId"])) {
-            summary { b.mono { (method.to_uppercase()) } " " span.mono { (path) } " " span.aside { (text(&said["summary"])) } }
+            summary { b.mono { (method.to_uppercase()) } " " span.mono { (path) } " " span.aside { (inline(text(&said["summary"]))) } }
             p { @match right {
                 "open" => "Asks for nothing.",
                 "token" => "Asks for a token of its own.",
@@ -52,12 +53,12 @@ fn operation((path, method, said): &Line, document: &Value) -> Markup {
             } }
             @if let Some(parameters) = said["parameters"].as_array() {
                 table {
-                    thead { tr { th { "Parameter" } th { "In" } th { "Is" } th {} } }
+                    thead { tr { th { "Parameter" } th { "In" } th { "Is" } th { "Means" } } }
                     tbody { @for one in parameters { tr {
                         td.mono { (text(&one["name"])) @if one["required"] == true { " *" } }
-                        td { (text(&one["in"])) }
+                        td.word { (text(&one["in"])) }
                         td { (kind(&one["schema"])) }
-                        td { (text(&one["description"])) }
+                        td { (inline(text(&one["description"]))) }
                     } } }
                 }
             }
@@ -87,15 +88,15 @@ fn described(name: &str, schema: &Value) -> Markup {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().map(text).collect();
     html! {
         details id={ "type-" (name) } {
-            summary { b.mono { (name) } " " span.aside { (text(&schema["description"])) } }
+            summary { b.mono { (name) } " " span.aside { (inline(text(&schema["description"]))) } }
             @if fields(&schema["properties"]).is_empty() { p { (kind(schema)) } }
             @else {
                 table {
-                    thead { tr { th { "Field" } th { "Is" } th {} } }
+                    thead { tr { th { "Field" } th { "Is" } th { "Means" } } }
                     tbody { @for (field, said) in fields(&schema["properties"]) { tr {
                         td.mono { (field) @if required.contains(&field) { " *" } }
                         td { (kind(said)) }
-                        td { (text(&said["description"])) }
+                        td { (inline(text(&said["description"]))) }
                     } } }
                 }
             }

@@ -112,12 +112,8 @@ const OF_STEPS: [Field; 7] = [
     ("relatable_id", "About which"),
     ("block_id", "Id of a block"),
 ];
-const OF_WORKFLOWS: [Field; 4] = [
-    ("workflow", "Definition"),
-    ("version", "Version"),
-    ("from", "Made from, such as 2027-01-15T08:00:00Z"),
-    ("to", "Made before"),
-];
+const OF_WORKFLOWS: [Field; 4] =
+    [("workflow", "Definition"), ("version", "Version"), ("from", "Made from"), ("to", "Made before")];
 
 pub fn section(wanted: &Wanted) -> Markup {
     let (of, what, fields): (What, &str, &[Field]) = match wanted.said("what") {
@@ -136,7 +132,7 @@ pub fn section(wanted: &Wanted) -> Markup {
                 @if of == What::Workflows { (labels(wanted)) }
                 div { label for="verb" { "What is done" } select #verb name="verb" { @for verb in verbs(of) { option value=(verb) { (verb.replace('_', " ")) } } } }
                 div { label for="per_second" { "At most in a second" } input #per_second name="per_second" type="number" min="0.01" max="10000" step="any"; }
-                div { label for="why" { "Why, for the record" } input #why name="why" type="text" maxlength="1000" autocomplete="off"; }
+                div.broad { label for="why" { "Why, for the record" } input #why name="why" type="text" maxlength="1000" autocomplete="off"; }
                 button.button.strong type="submit" { "Preview" }
             }
             p #told .notice.lost role="alert" hidden {}
@@ -157,7 +153,8 @@ fn chip(one: &str, chosen: &str) -> Markup {
 }
 
 fn text(name: &str, words: &str, said: &str) -> Markup {
-    html! { div { label for=(name) { (words) } input id=(name) name=(name) type="text" data-filter="text" value=(said) autocomplete="off"; } }
+    let like = matches!(name, "from" | "to").then_some("2027-01-15T08:00:00Z");
+    html! { div { label for=(name) { (words) } input id=(name) name=(name) type="text" data-filter="text" value=(said) placeholder=[like] autocomplete="off"; } }
 }
 
 /// Each state, and what was asked for where that is several.

@@ -33,7 +33,7 @@ fn render(record: &BulkRecord, may_operate: bool) -> Markup {
     let one = &record.view;
     html! {
         (lost())
-        div data-live="head" {
+        div.head data-live="head" {
             h1 data-over[is_over(one)] { (title(one)) " " span.state.(tone(&one.state)) { (one.state) } }
             p.aside.mono { (one.id) }
             p.progress { (bar(one)) span { (standing(one)) } }
@@ -44,7 +44,7 @@ fn render(record: &BulkRecord, may_operate: bool) -> Markup {
             (forms::around())
             div data-live="verbs" { @if !is_over(one) { (cancel(one)) } }
         }
-        p.below { a href="/bulk" { "All bulk operations" } }
+        p { a href="/bulk" { "All bulk operations" } }
     }
 }
 

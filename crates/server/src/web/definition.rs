@@ -3,6 +3,7 @@
 use super::address::query;
 use super::definitions::address;
 use super::layout::plain;
+use super::markdown::inline;
 use crate::answers;
 use crate::app::App;
 use crate::drawing;
@@ -165,6 +166,6 @@ fn changed(version: &str, changes: &[String]) -> Markup {
     html! {
         h3 { "Compared with " (version) }
         @if changes.is_empty() { p.empty { "They say the same." } }
-        @else { ul.why { @for change in changes { li { (change) } } } }
+        @else { ul.changes { @for change in changes { li { (inline(change)) } } } }
     }
 }

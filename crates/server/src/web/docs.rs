@@ -14,7 +14,14 @@ use std::sync::Arc;
 pub async fn error(State(app): State<Arc<App>>, Path(code): Path<String>) -> Result<Markup, ApiError> {
     let none = || ApiError::NotFound(format!("there is no code `{code}`; /docs/errors lists them"));
     let found = codes::named(&code).ok_or_else(none)?;
-    Ok(shown(&app, found.title, html! { p.aside { (found.title) } (markdown::render(found.page)) }))
+    // Its first line is the code, which stands here with its title.
+    let said = found.page.split_once('\n').map_or("", |(_, said)| said);
+    let page = html! {
+        nav.crumbs aria-label="Above it" { ol { li { a href="/docs/errors" { "Errors" } } } }
+        h1 { (found.word) " " span.state { (found.title) } }
+        (markdown::render(said))
+    };
+    Ok(shown(&app, found.title, page))
 }
 
 pub async fn errors(State(app): State<Arc<App>>) -> Markup {
@@ -26,10 +33,10 @@ pub async fn errors(State(app): State<Arc<App>>) -> Markup {
     let table = html! {
         h1 { "Errors" }
         p { "A refused request is answered as RFC 9457 says. A program compares " code { "code" } ", which never changes." }
-        table {
+        table.codes {
             thead { tr { th { "Code" } th { "Status" } th { "Meaning" } } }
             tbody { @for (word, (statuses, title)) in rows {
-                tr { td { a href={ "/docs/errors/" (word) } { (word) } } td { (statuses.join(", ")) } td { (title) } }
+                tr { td.word { a href={ "/docs/errors/" (word) } { (word) } } td { (statuses.join(", ")) } td { (title) } }
             } }
         }
     };

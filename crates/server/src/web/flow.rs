@@ -57,7 +57,7 @@ fn render(shown: &FlowShow, doable: Option<&[Doable]>) -> Markup {
     let flow = &shown.flow;
     html! {
         (lost())
-        div data-live="head" {
+        div.head data-live="head" {
             h1 data-over[is_over(flow)] { (flow.kind) (about(flow)) " " span.state.(tone(&flow.state)) { (flow.state) } }
             p.aside.mono { (flow.id) }
             @if let Some(error) = &flow.error { p.held.message.red { (error) } }
@@ -100,9 +100,9 @@ fn steps(steps: &[FlowStepView]) -> Markup {
         @else {
             ul.rows {
                 @for step in steps {
-                    li.attempt {
+                    li.line {
                         span.state.(tone(&step.state)) { (step.state) }
-                        span { b { (step.name) } @if step.optional { " " span.badge { "optional" } } }
+                        span.what { b { (step.name) } @if step.optional { " " span.badge { "optional" } } }
                         @if let Some(at) = &step.at { span.aside { (clock(at)) } }
                         @if let Some(message) = &step.message { span.held.(tone(&step.state)) { (message) } }
                     }

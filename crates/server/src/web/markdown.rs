@@ -53,15 +53,18 @@ fn shown(block: &Block) -> Markup {
     }
 }
 
-/// Code between backticks.
-fn inline(text: &str) -> Markup {
+/// Code between backticks; one that has no other is a sign like any.
+pub fn inline(text: &str) -> Markup {
+    if text.matches('`').count() % 2 == 1 {
+        return html! { (text) };
+    }
     let parts = text.split('`').enumerate();
     html! { @for (n, part) in parts { @if n % 2 == 1 { code { (part) } } @else { (part) } } }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::render;
+    use super::{inline, render};
 
     #[test]
     fn a_page_is_shown_as_it_is_written() {
@@ -72,6 +75,12 @@ mod tests {
             "<h1>late</h1><p>One <code>line</code> and &lt;more&gt;.</p><h2>Example</h2><pre>{\n  1}</pre>\
              <ul><li>a</li><li>b <code>c</code></li></ul>"
         );
+    }
+
+    #[test]
+    fn a_backtick_alone_is_no_code() {
+        assert_eq!(inline("say `ok` <b>").into_string(), "say <code>ok</code> &lt;b&gt;");
+        assert_eq!(inline("it`s late").into_string(), "it`s late");
     }
 
     #[test]

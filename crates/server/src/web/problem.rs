@@ -1,6 +1,7 @@
 //! A refusal for people: what a program is told as a problem in JSON stands on a page, with a way on.
 
 use super::layout::plain;
+use super::markdown::inline;
 use crate::app::App;
 use axum::body::to_bytes;
 use axum::http::{StatusCode, header};
@@ -48,7 +49,7 @@ fn title(status: StatusCode) -> &'static str {
 fn render(status: StatusCode, detail: &str) -> Markup {
     html! {
         h1 { (title(status)) }
-        @if !detail.is_empty() { p.notice { (detail) } }
+        @if !detail.is_empty() { p.notice { (inline(detail)) } }
         p { a href="/" { "To the first page" } @if status == StatusCode::FORBIDDEN { " · " a href="/sign-in" { "Sign in with another key" } } }
     }
 }

@@ -145,7 +145,7 @@ fn entry(problem: Option<&str>) -> Markup {
         form.sign-in method="post" action="/sign-in" {
             label for="key" { "API key" }
             input #key type="password" name="key" autocomplete="current-password" spellcheck="false" required autofocus;
-            button.button type="submit" { "Sign in" }
+            button.button.strong type="submit" { "Sign in" }
         }
         p.aside { "It begins with sf_, and this browser does not keep it: you stay signed in until you sign out, close the browser, or are away "
             "for 12 hours. An administrator makes one with "

@@ -109,7 +109,7 @@ fn facts(step: &StepView) -> Markup {
     let (mut rows, told) = (Vec::new(), |at: &Option<String>| at.as_deref().map(clock));
     let mut fact = |name: &'static str, value: Option<String>| rows.extend(value.map(|v| (name, v)));
     fact("Key", step.step_key.clone());
-    fact("Reason", step.reason.clone());
+    fact("Reason", step.reason.as_ref().map(|reason| reason.replace('_', " ")));
     fact("Dispatch group", Some(step.dispatch_group.clone()));
     fact("Queue", Some(format!("{}, {} priority", step.queue, step.priority)));
     fact("Pool", step.pool.clone());

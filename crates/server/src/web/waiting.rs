@@ -7,7 +7,7 @@ use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Params, page_size};
-use crate::words::{clock, span};
+use crate::words::{clock, span, times};
 use axum::extract::State;
 use maud::{Markup, html};
 use model::{Right, Timestamp};
@@ -88,7 +88,7 @@ fn awaited(pause: &PauseView, looking: &Looking) -> Markup {
             span.payload {
                 "since " (clock(&pause.registered_at))
                 @if let Some(until) = pause.timeout_at.as_ref().or(pause.resume_at.as_ref()) { ", until " (clock(until)) }
-                @if pause.reminders > 0 { ", reminded of " (pause.reminders) " times" }
+                @if pause.reminders > 0 { ", reminded " (times(pause.reminders.into())) }
             }
             @if let Some(trigger) = pause.trigger.as_ref().filter(|_| looking.may_operate) {
                 span.payload { a.button href=(answer(&pause.workflow_id, trigger)) { "Answer" } }

@@ -1,5 +1,7 @@
-//! A sentence about what holds a step, with ways to the steps and workflows that it names.
+//! A sentence about what holds a step, with ways to the steps and workflows that it names, and as people read it.
 
+use super::markdown::inline;
+use crate::words::clock;
 use maud::{Markup, html};
 
 /// Characters of an id.
@@ -16,8 +18,17 @@ pub fn linked(sentence: &str) -> Markup {
     }
     parts.push((rest, None));
     html! {
-        @for (text, link) in parts { (text) @if let Some((path, id)) = link { a.mono href={ (path) (id) } { (id) } } }
+        @for (text, link) in parts { (inline(&clocked(text))) @if let Some((path, id)) = link { a.mono href={ (path) (id) } { (id) } } }
     }
+}
+
+/// With every instant to the second, as elsewhere on a page.
+fn clocked(text: &str) -> String {
+    let told = |word: &str| match word.parse::<jiff::Timestamp>() {
+        Ok(_) => clock(word),
+        Err(_) => word.to_string(),
+    };
+    text.split(' ').map(told).collect::<Vec<_>>().join(" ")
 }
 
 /// Where the first id stands, and where its page is.
@@ -58,6 +69,8 @@ mod tests {
             "{html}"
         );
         assert!(html.contains(&format!("href=\"/workflows/{b}\">{b}</a>.")), "{html}");
+        let html = linked("see `stepfast show`, at 2027-01-15T08:00:00.000000Z").into_string();
+        assert_eq!(html, "see <code>stepfast show</code>, at 2027-01-15 08:00:00 UTC");
         assert_eq!(linked("the next step is step 7").into_string(), "the next step is step 7");
     }
 }

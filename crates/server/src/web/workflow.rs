@@ -2,6 +2,7 @@
 
 use super::gantt;
 use super::layout::{Frame, page as framed};
+use super::markdown::inline;
 use super::workflow_steps::table;
 use super::workflow_verbs::section as verbs;
 use super::workflows::{message_tone, tone, took};
@@ -11,7 +12,7 @@ use crate::app::App;
 use crate::drawing;
 use crate::error::ApiError;
 use crate::extract::{Params, ThisWorkflow};
-use crate::words::{clock, span};
+use crate::words::{clock, span, times};
 use axum::extract::State;
 use engine::possible::Offers;
 use maud::{Markup, PreEscaped, html};
@@ -113,9 +114,9 @@ fn head(shown: &WorkflowShow) -> Markup {
     let is_final = workflow.state.parse::<WorkflowState>().is_ok_and(WorkflowState::is_final);
     let is_over = is_final || workflow.resolved_at.is_some();
     html! {
-        h1 data-over[is_over] { (workflow.workflow) " " span.state.(tone(&workflow.state)) { (workflow.state) } }
+        h1 data-over[is_over] { (workflow.workflow) " " span.state.(tone(&workflow.state)) { (workflow.state.replace('_', " ")) } }
         p.aside.mono { (workflow.id) }
-        @if let Some(message) = &workflow.message { p.held.message.(message_tone(&workflow.state)) { (message) } }
+        @if let Some(message) = &workflow.message { p.held.message.(message_tone(&workflow.state)) { (inline(message)) } }
         p.progress {
             progress max="100" value=(shown.percent) aria-label="How much is over" {}
             span { (shown.percent) " %" }
@@ -162,7 +163,7 @@ fn pauses(page: &Page) -> Markup {
                         span { b { (pause.trigger.as_deref().unwrap_or("a date")) } " behind " (pause.step) }
                         span.aside { "since " (clock(&pause.registered_at)) }
                         @if let Some(until) = pause.timeout_at.as_ref().or(pause.resume_at.as_ref()) { span.aside { "until " (clock(until)) } }
-                        @if pause.reminders > 0 { span.aside { "reminded of " (pause.reminders) " time(s)" } }
+                        @if pause.reminders > 0 { span.aside { "reminded " (times(pause.reminders.into())) } }
                         @if let Some(trigger) = &pause.trigger {
                             span.mono.payload { "stepfast trigger " (pause.workflow_id) " " (trigger) }
                             @if page.doable.is_some() { span.payload { a.button href=(super::waiting::answer(&pause.workflow_id, trigger)) { "Answer" } } }
@@ -232,7 +233,7 @@ fn history(page: &Page) -> Markup {
             ol.rows {
                 @for event in &page.events.events {
                     li.attempt {
-                        span { b { (event.kind.replace('_', " ")) } @if let Some(key) = &event.step_key { " " (key) } }
+                        span { b { (event.kind) } @if let Some(key) = &event.step_key { " " (key) } }
                         span.aside { (clock(&event.at)) }
                         @if let Some(data) = &event.data { span.mono.payload { (short(data.get())) } }
                     }

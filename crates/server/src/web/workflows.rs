@@ -3,6 +3,7 @@
 use super::address::query;
 use super::bulk_form;
 use super::layout::{Frame, lost, nothing, page as framed};
+use super::markdown::inline;
 use crate::access::Caller;
 use crate::answers;
 use crate::api::WantedWorkflows as Wanted;
@@ -71,7 +72,7 @@ fn search(wanted: &Wanted) -> Markup {
     html! {
         form.fields method="get" action="/workflows" role="search" aria-label="Find workflows" {
             @if let Some(state) = wanted.said("state") { input type="hidden" name="state" value=(state); }
-            div { label for="workflow" { "Definition, or the id of a workflow" } input #workflow name="workflow" type="search" value=[wanted.said("workflow")] autocomplete="off"; }
+            div.broad { label for="workflow" { "Definition, or the id of a workflow" } input #workflow name="workflow" type="search" value=[wanted.said("workflow")] autocomplete="off"; }
             div { label for="label" { "Label, as name:value" } input #label name="label" type="search" value=[wanted.said("label")] autocomplete="off"; }
             button.button.strong type="submit" { "Find" }
         }
@@ -80,17 +81,17 @@ fn search(wanted: &Wanted) -> Markup {
 
 fn chip(word: &str, wanted: &Wanted, state: Option<&str>, is_chosen: bool) -> Markup {
     let wanted = wanted.with("after", None).with("state", state);
-    html! { a.chip.(if is_chosen { "chosen" } else { "open" }) href=(address(&wanted)) { (word) } }
+    html! { a.chip.(if is_chosen { "chosen" } else { "open" }) href=(address(&wanted)) { (word.replace('_', " ")) } }
 }
 
 fn row(workflow: &WorkflowView, now: Timestamp) -> Markup {
     html! {
         li {
             a href={ "/workflows/" (workflow.id) } {
-                span.state.(tone(&workflow.state)) { (workflow.state) }
+                span.state.(tone(&workflow.state)) { (workflow.state.replace('_', " ")) }
                 span.what { b { (workflow.workflow) } " " (workflow.version) (labels(workflow)) }
                 span.aside title=(clock(&workflow.created_at)) { (age(workflow, now)) }
-                @if let Some(message) = &workflow.message { span.held.(message_tone(&workflow.state)) { (message) } }
+                @if let Some(message) = &workflow.message { span.held.(message_tone(&workflow.state)) { (inline(message)) } }
             }
         }
     }

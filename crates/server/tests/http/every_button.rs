@@ -61,7 +61,8 @@ impl Desk {
     }
 
     fn until_state(&mut self, state: &str) {
-        self.browser.until(&format!("document.querySelector('h1 .state').textContent === '{state}'"));
+        let shown = state.replace('_', " ");
+        self.browser.until(&format!("document.querySelector('h1 .state').textContent === '{shown}'"));
     }
 
     async fn close(mut self) {

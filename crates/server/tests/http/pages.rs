@@ -131,7 +131,8 @@ async fn steps_are_listed_and_shown_for_people() {
     );
     assert!(list.text().contains("?state=failed&amp;limit=1\""), "a chip chooses anew: {}", list.text());
     let shown = place.get(&format!("/step-dispatcher/steps/{}", made[0])).await;
-    assert!(shown.text().contains("no worker offers action `ghost` on queue `default`"), "{}", shown.text());
+    let said = "no worker offers action <code>ghost</code> on queue <code>default</code>";
+    assert!(shown.text().contains(said), "{}", shown.text());
     place.get("/step-dispatcher/steps/00000000-0000-0000-0000-000000000001").await.refused(404, "not_found");
     place.close().await;
 }

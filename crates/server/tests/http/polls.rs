@@ -73,10 +73,7 @@ async fn polls_are_shown_with_their_step_and_its_workflow_and_no_secret_is() {
     assert_eq!((&poll["number"], &poll["verdict"]), (&json!(1), &json!("continue")));
     assert_eq!(poll["next_interval_ms"], json!(60_000));
     assert_eq!(poll["data"], json!(r#"{"card":"[secret]","order":"soon"}"#));
-    assert!(
-        step["why"][0].as_str().unwrap().starts_with("it is polled again later, for the 2. time, at "),
-        "{step}"
-    );
+    assert!(step["why"][0].as_str().unwrap().starts_with("its poll 2 is due later, at "), "{step}");
     let id = step["step_id"].as_str().unwrap();
     let alone = place.step(id).await;
     assert_eq!(alone["polls"]["last"], polls["last"]);

@@ -182,8 +182,8 @@ async fn workflows_are_found_by_id_and_label_and_versions_say_what_differs() {
     let blue = place.get("/workflows?workflow=&label=team%3Ablue").await;
     assert!(blue.text().contains(&ids[0]) && !blue.text().contains(&ids[1]), "{}", blue.text());
     for (path, told) in [
-        ("/definitions/order/1.1.0?against=1.0.0", "<li>+ step `mail`"),
-        ("/definitions/order/1.0.0?against=1.1.0", "<li>- step `mail`"),
+        ("/definitions/order/1.1.0?against=1.0.0", "<li>+ step <code>mail</code>"),
+        ("/definitions/order/1.0.0?against=1.1.0", "<li>- step <code>mail</code>"),
         ("/definitions/order/1.1.0?against=1.1.0", "They say the same."),
     ] {
         let page = place.get(path).await;
