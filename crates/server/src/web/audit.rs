@@ -1,16 +1,15 @@
 //! What people did, newest first: who, what, to which thing, why, and what it was before and after. All of it, or what is asked for.
 
 use super::address::query;
-use super::layout::{lost, plain};
+use super::layout::{lost, nothing, plain};
 use crate::answers;
 use crate::api::WantedAudit as Wanted;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Params;
-use crate::words::{clock, number};
+use crate::words::clock;
 use axum::extract::State;
 use maud::{Markup, html};
-use model::limits;
 use std::sync::Arc;
 use wire::{AuditPage, AuditView};
 
@@ -32,7 +31,8 @@ fn render(page: &AuditPage, wanted: &Wanted) -> Markup {
         (lost())
         (search(wanted))
         div data-live="audit" {
-            @if page.audit.is_empty() { p.empty { (nothing(page, wanted)) } }
+            @if page.audit.is_empty() && !is_chosen(wanted) { p.empty { "Nobody has changed anything by hand yet." } }
+            @else if page.audit.is_empty() { (nothing("change", page.next.as_ref())) }
             @else { ol.rows { @for row in &page.audit { (line(row)) } } }
             @if let Some(next) = &page.next { p { a.button href=(older(next)) { "Older changes" } } }
         }
@@ -46,15 +46,6 @@ fn address(wanted: Wanted) -> String {
 fn is_chosen(wanted: &Wanted) -> bool {
     let Wanted { who, verb, target, from, to, .. } = wanted;
     [who, verb, target, from, to].into_iter().any(Option::is_some)
-}
-
-fn nothing(page: &AuditPage, wanted: &Wanted) -> String {
-    let looked = number(limits::AUDIT_LOOKED_AT as i64);
-    match (is_chosen(wanted), &page.next) {
-        (_, Some(_)) => format!("Among the {looked} that were looked through, no change is like that."),
-        (true, None) => "No change is like that.".into(),
-        (false, None) => "Nobody has changed anything by hand yet.".into(),
-    }
 }
 
 fn search(wanted: &Wanted) -> Markup {

@@ -103,11 +103,10 @@ pub fn lost() -> Markup {
 
 /// What a list says that found nothing: there may be more further back.
 pub fn nothing(what: &str, next: Option<&String>) -> Markup {
-    let looked = crate::words::number(model::limits::LOOKED_THROUGH_MAX as i64);
     html! {
         p.empty {
             @match next {
-                Some(_) => { "Among the " (looked) " that were looked through, no " (what) " is like that." }
+                Some(_) => { "Among those that were looked through, no " (what) " is like that." }
                 None => { "No " (what) " is like that." }
             }
         }

@@ -70,17 +70,14 @@ enum Way {
 }
 
 impl Way {
-    /// Said by rows, so that no planner takes the way along all ids.
+    /// Said by rows, so that no planner takes the way along all ids, and with both ends, for SQLite takes no rows of what is made of a column.
     fn text(&self) -> String {
         let (conditions, order, limit) = match self {
             Way::All => ("id < $1".into(), "id desc".into(), "$2"),
             Way::Of(column, _) => {
                 let order = format!("{column} desc, id desc");
-                (
-                    format!("({column}, id) < ($1, $2) and {column} >= $1 and {column} is not null"),
-                    order,
-                    "$3",
-                )
+                let one = format!("{column} >= $1 and {column} <= $1 and {column} is not null");
+                (format!("({column}, id) < ($1, $2) and {one}"), order, "$3")
             }
         };
         format!("select {FLOW_COLUMNS} from flows where {conditions} order by {order} limit {limit}")
