@@ -12,17 +12,28 @@ use std::time::Duration;
 const TURNS_AHEAD: usize = 2;
 /// Fewer steps than this wait for company.
 const LARGE: usize = 64;
-/// The longest that those who come back are waited for. Whoever misses a commit waits for the whole of it, so its own time is worth
-/// waiting for them; half of it, where they did not come in time the last time.
+/// The longest that those who come back are waited for. Whoever misses a commit waits for the whole of it, so its own time may be worth it.
 const LONGEST: Duration = Duration::from_millis(1);
+/// Waits in vain, one after the other, after which callers are taken not to come back: these are waited for as small a part of a commit.
+const IN_VAIN: u32 = 2;
+const PART: u32 = 8;
+/// They may have begun to, so they are waited for longer again after so many.
+const TRY_AGAIN: u32 = 16;
 
-#[derive(Default)]
 pub struct Pace {
     /// Turns on their way to disk: since when, and how many callers each will answer.
     sent: VecDeque<(Stopwatch, usize)>,
     back: Option<Back>,
-    /// Not all came back in time, the last time.
-    was_in_vain: bool,
+    /// How long it takes them: less from time to time if they come sooner, more at once if they do not.
+    takes: Duration,
+    /// Waits since all came back in time.
+    in_vain: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { sent: VecDeque::new(), back: None, takes: LONGEST, in_vain: 0 }
+    }
 }
 
 /// Callers who were answered a moment ago.
@@ -42,15 +53,16 @@ impl Pace {
     }
     pub fn committed(&mut self) {
         let Some((since, callers)) = self.sent.pop_front() else { return };
-        let span = since.elapsed().min(LONGEST) / if self.was_in_vain { 2 } else { 1 };
+        let span = worth(since.elapsed(), self.takes, self.in_vain);
         self.back = (callers > 1).then(|| Back { since: Stopwatch::start(), span, missing: callers });
     }
     pub fn came(&mut self) {
         if let Some(back) = &mut self.back {
             back.missing -= 1;
             if back.missing == 0 {
+                self.takes = back.since.elapsed().max(self.takes * 7 / 8);
+                self.in_vain = 0;
                 self.back = None;
-                self.was_in_vain = false;
             }
         }
     }
@@ -60,8 +72,9 @@ impl Pace {
             Some(back) if weight < LARGE => back.span.saturating_sub(back.since.elapsed()),
             _ => Duration::ZERO,
         };
-        if left.is_zero() && self.back.take().is_some() {
-            self.was_in_vain = weight < LARGE;
+        if left.is_zero() && self.back.take().is_some() && weight < LARGE {
+            self.takes = (self.takes * 2).min(LONGEST);
+            self.in_vain = self.in_vain.wrapping_add(1);
         }
         left
     }
@@ -69,6 +82,12 @@ impl Pace {
     pub fn forget(&mut self) {
         *self = Pace::default();
     }
+}
+
+/// How long it is worth to wait for those who come back: three times as long as it takes them, and not longer than a commit.
+fn worth(commit: Duration, takes: Duration, in_vain: u32) -> Duration {
+    let span = if in_vain % TRY_AGAIN < IN_VAIN { (takes * 3).min(commit) } else { commit / PART };
+    span.min(LONGEST)
 }
 
 #[cfg(test)]
@@ -95,20 +114,23 @@ mod tests {
         pace.back = Some(Back { since: Stopwatch::start(), span: Duration::from_secs(60), missing: 1 });
         pace.came();
         assert_eq!(pace.patience(1), Duration::ZERO);
-        assert!(!pace.was_in_vain);
+        assert_eq!(pace.in_vain, 0);
     }
 
     #[test]
-    fn those_who_did_not_come_in_time_are_waited_for_half_as_long_until_they_do() {
-        let mut pace = Pace::default();
-        pace.back = Some(Back { since: Stopwatch::start(), span: Duration::ZERO, missing: 1 });
-        assert_eq!(pace.patience(LARGE), Duration::ZERO);
-        assert!(!pace.was_in_vain, "many need not wait");
-        pace.back = Some(Back { since: Stopwatch::start(), span: Duration::ZERO, missing: 1 });
-        assert_eq!((pace.patience(1), pace.was_in_vain), (Duration::ZERO, true));
-        pace.sent(8);
-        pace.committed();
-        (0..8).for_each(|_| pace.came());
-        assert!(!pace.was_in_vain && pace.back.is_none());
+    fn those_who_do_not_come_back_are_waited_for_less_until_they_do() {
+        let us = Duration::from_micros;
+        let spans = [0, 1, 2, 15, 16, 18].map(|in_vain| worth(us(800), us(500), in_vain).as_micros());
+        assert_eq!(spans, [800, 800, 100, 100, 800, 100]);
+        assert_eq!((worth(us(800), us(50), 0), worth(us(9_000), us(900), 0)), (us(150), LONGEST));
+        let mut pace = Pace { takes: us(80), ..Pace::default() };
+        let late = || Some(Back { since: Stopwatch::start(), span: Duration::ZERO, missing: 1 });
+        pace.back = late();
+        assert_eq!((pace.patience(LARGE), pace.in_vain), (Duration::ZERO, 0), "many need not wait");
+        pace.back = late();
+        assert_eq!((pace.patience(1), pace.in_vain, pace.takes), (Duration::ZERO, 1, us(160)));
+        pace.back = late();
+        pace.came();
+        assert!(pace.in_vain == 0 && pace.takes >= us(140));
     }
 }
