@@ -14,26 +14,14 @@ const TURNS_AHEAD: usize = 2;
 const LARGE: usize = 64;
 /// The longest that those who come back are waited for. Whoever misses a commit waits for the whole of it, so its own time may be worth it.
 const LONGEST: Duration = Duration::from_millis(1);
-/// Waits in vain, one after the other, after which callers are taken not to come back: these are waited for as small a part of a commit.
-const IN_VAIN: u32 = 2;
-const PART: u32 = 8;
-/// They may have begun to, so they are waited for longer again after so many.
-const TRY_AGAIN: u32 = 16;
 
+#[derive(Default)]
 pub struct Pace {
     /// Turns on their way to disk: since when, and how many callers each will answer.
     sent: VecDeque<(Stopwatch, usize)>,
     back: Option<Back>,
-    /// How long it takes them: less from time to time if they come sooner, more at once if they do not.
-    takes: Duration,
-    /// Waits since all came back in time.
-    in_vain: u32,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Pace { sent: VecDeque::new(), back: None, takes: LONGEST, in_vain: 0 }
-    }
+    /// How long those who were answered last took to come back, if all did in time.
+    took: Option<Duration>,
 }
 
 /// Callers who were answered a moment ago.
@@ -53,15 +41,14 @@ impl Pace {
     }
     pub fn committed(&mut self) {
         let Some((since, callers)) = self.sent.pop_front() else { return };
-        let span = worth(since.elapsed(), self.takes, self.in_vain);
+        let span = worth(since.elapsed(), self.took);
         self.back = (callers > 1).then(|| Back { since: Stopwatch::start(), span, missing: callers });
     }
     pub fn came(&mut self) {
         if let Some(back) = &mut self.back {
             back.missing -= 1;
             if back.missing == 0 {
-                self.takes = back.since.elapsed().max(self.takes * 7 / 8);
-                self.in_vain = 0;
+                self.took = Some(back.since.elapsed());
                 self.back = None;
             }
         }
@@ -73,8 +60,7 @@ impl Pace {
             _ => Duration::ZERO,
         };
         if left.is_zero() && self.back.take().is_some() && weight < LARGE {
-            self.takes = (self.takes * 2).min(LONGEST);
-            self.in_vain = self.in_vain.wrapping_add(1);
+            self.took = None;
         }
         left
     }
@@ -84,10 +70,10 @@ impl Pace {
     }
 }
 
-/// How long it is worth to wait for those who come back: three times as long as it takes them, and not longer than a commit.
-fn worth(commit: Duration, takes: Duration, in_vain: u32) -> Duration {
-    let span = if in_vain % TRY_AGAIN < IN_VAIN { (takes * 3).min(commit) } else { commit / PART };
-    span.min(LONGEST)
+/// How long it is worth to wait for those who come back: three times as long as they took the last time, or half of a commit where they
+/// did not come.
+fn worth(commit: Duration, took: Option<Duration>) -> Duration {
+    took.map_or(commit / 2, |took| took * 3).min(commit).min(LONGEST)
 }
 
 #[cfg(test)]
@@ -114,23 +100,21 @@ mod tests {
         pace.back = Some(Back { since: Stopwatch::start(), span: Duration::from_secs(60), missing: 1 });
         pace.came();
         assert_eq!(pace.patience(1), Duration::ZERO);
-        assert_eq!(pace.in_vain, 0);
+        assert!(pace.took.is_some());
     }
 
     #[test]
-    fn those_who_do_not_come_back_are_waited_for_less_until_they_do() {
+    fn they_are_waited_for_as_long_as_they_took_before_unless_they_did_not_come() {
         let us = Duration::from_micros;
-        let spans = [0, 1, 2, 15, 16, 18].map(|in_vain| worth(us(800), us(500), in_vain).as_micros());
-        assert_eq!(spans, [800, 800, 100, 100, 800, 100]);
-        assert_eq!((worth(us(800), us(50), 0), worth(us(9_000), us(900), 0)), (us(150), LONGEST));
-        let mut pace = Pace { takes: us(80), ..Pace::default() };
+        assert_eq!((worth(us(800), None), worth(us(800), Some(us(50)))), (us(400), us(150)));
+        assert_eq!(worth(us(800), Some(us(500))), us(800), "not longer than a commit");
+        assert_eq!(worth(us(9_000), Some(us(5_000))), LONGEST);
+        let mut pace = Pace { took: Some(us(50)), ..Pace::default() };
         let late = || Some(Back { since: Stopwatch::start(), span: Duration::ZERO, missing: 1 });
         pace.back = late();
-        assert_eq!((pace.patience(LARGE), pace.in_vain), (Duration::ZERO, 0), "many need not wait");
+        assert_eq!(pace.patience(LARGE), Duration::ZERO);
+        assert!(pace.took.is_some(), "many need not wait");
         pace.back = late();
-        assert_eq!((pace.patience(1), pace.in_vain, pace.takes), (Duration::ZERO, 1, us(160)));
-        pace.back = late();
-        pace.came();
-        assert!(pace.in_vain == 0 && pace.takes >= us(140));
+        assert_eq!((pace.patience(1), pace.took), (Duration::ZERO, None));
     }
 }
