@@ -38,7 +38,7 @@ fn what_is_due_later_says_whether_it_was_throttled() {
     assert_eq!(waits("a after=60", &free()), "it is due later");
     let throttled = Step { throttled: true, ..step("a after=60", 1) };
     assert_eq!(told(&throttled, &free()), "it was throttled and is due later");
-    assert_eq!(waits("a Polling after=60", &free()), "it is polled again later, for the 1. time");
+    assert_eq!(waits("a Polling after=60", &free()), "its poll 1 is due later");
     assert_eq!(waits("a Polling", &free()), "", "one that polls and has no time is lost");
     let wait = |after: &str| in_workflow(Step { action: WAIT_ACTION.into(), ..step(after, 1) });
     assert_eq!(told(&wait("a after=60"), &Context { takers: 0, ..free() }), "it is due later");
