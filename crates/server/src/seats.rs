@@ -1,7 +1,7 @@
 //! Where sessions of other processes sit: each has its share of work waiting, and the last of it until it has arrived.
 
 use crate::error::ApiError;
-use engine::{Engine, EngineError, Handed, SessionHandle};
+use engine::{Engine, Handed, SessionHandle};
 use model::{Claim, Name, SessionId, SessionOffer};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -29,21 +29,20 @@ impl Seat {
         Seat { session: id, queues, work: tokio::sync::Mutex::new(work), given }
     }
 
-    /// Work for someone who has received everything up to this number.
-    pub async fn next(&self, received: u64, wait: Duration) -> Result<Given, EngineError> {
+    /// Work for someone who has received everything up to this number; nothing comes to this seat any more if there is no answer.
+    pub async fn next(&self, received: u64, wait: Duration) -> Option<Given> {
         let given = locked(&self.given).clone();
         if given.number > received {
-            return Ok(given);
+            return Some(given);
         }
         let waited = tokio::time::timeout(wait, async {
             let mut work = self.work.lock().await;
             // Another call of the same worker may have taken some meanwhile.
             let given = locked(&self.given).clone();
             if given.number > received {
-                return Ok(given);
+                return Some(given);
             }
-            // Whether the session is over or the engine stops, the next call finds out.
-            let first = work.recv().await.ok_or(EngineError::Stopping)?;
+            let first = work.recv().await?;
             let mut given = Given { number: first.number, claims: first.claims };
             while let Ok(more) = work.try_recv() {
                 given.number = more.number;
@@ -51,9 +50,9 @@ impl Seat {
             }
             // From here to the answer nothing waits: what is taken is remembered.
             *locked(&self.given) = given.clone();
-            Ok(given)
+            Some(given)
         });
-        waited.await.unwrap_or(Ok(Given { number: received.max(given.number), claims: Vec::new() }))
+        waited.await.unwrap_or(Some(Given { number: received.max(given.number), claims: Vec::new() }))
     }
 }
 

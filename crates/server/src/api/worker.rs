@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::convert::worker::{self as convert, held, held_views};
 use crate::error::ApiError;
 use crate::extract::Posted;
+use crate::seats::Given;
 use axum::Json;
 use axum::extract::State;
 use engine::{EngineError, ReportAnswer, Told};
@@ -69,10 +70,12 @@ pub async fn claim(
     }
     let wait = Duration::from_millis(body.wait_ms.unwrap_or(0)).min(WAIT_MAX);
     let given = match seat.next(body.received, wait).await {
-        Ok(given) => given,
-        Err(gone) => {
+        Some(given) => given,
+        None => {
+            // Whoever comes back is told whether the session is over or the engine stops, or has a seat again.
             app.seats.give_up(&seat);
-            return Err(gone.into());
+            app.seats.find(engine, seat.session, body.received).await?;
+            Given { number: body.received, claims: Vec::new() }
         }
     };
     let claims = given.claims.into_iter().map(convert::claim_view).collect();

@@ -212,6 +212,21 @@ async fn who_leaves_gives_back_at_no_cost() {
     place.close().await;
 }
 
+/// Who waited for work while its session ended was told that the engine is stopping.
+#[tokio::test]
+async fn who_waits_when_its_session_ends_is_told_that_it_is_over() {
+    let place = Place::open();
+    let waiting = call(&place, "claim", json!({"actions": ["work"], "wait_ms": 10_000}));
+    let ending = async {
+        let first = |nodes: &Value| nodes["nodes"][0]["sessions"][0]["id"].clone();
+        let nodes = place.until("/v1/nodes", |nodes| first(nodes).is_string()).await;
+        call(&place, "leave", json!({"session": first(&nodes), "give_back": true})).await.ok();
+    };
+    let (told, ()) = tokio::join!(waiting, ending);
+    told.refused(409, "no_session");
+    place.close().await;
+}
+
 #[tokio::test]
 async fn a_worker_that_says_nonsense_is_told_what_to_say() {
     let place = Place::open();
