@@ -89,7 +89,7 @@ impl Decider {
     }
 
     /// How long to wait for something to happen.
-    fn until_turn(&mut self) -> Duration {
+    fn until_turn(&self) -> Duration {
         match self.waiting.is_empty() {
             _ if self.node.is_down() => Duration::ZERO,
             // Nothing can be done before a commit, and that wakes it.
@@ -105,7 +105,7 @@ impl Decider {
     }
 
     /// Whether a turn is better decided a little later.
-    fn is_early(&mut self) -> bool {
+    fn is_early(&self) -> bool {
         self.is_full() || !self.waiting.is_empty() && !self.pace.patience(self.weight()).is_zero()
     }
 
@@ -140,7 +140,7 @@ impl Decider {
                     Err(StoreError::Unfit(_)) => self.unfit = Some(Stopwatch::start()),
                     Err(_) => {}
                 }
-                self.pace.committed();
+                self.pace.committed(self.waiting.len());
                 self.node.committed(turn, outcome);
             }
             Request::Wake(wake) => self.node.woken(&wake),

@@ -1,8 +1,9 @@
 //! When a turn is worth deciding.
 //!
 //! Why    a commit costs almost the same for one request as for fifty. A few requests that come while another turn syncs wait for
-//!        its end, and callers who were just answered together get a moment to come back together: eight of them share one
-//!        commit instead of two. A turn that is large, or has work of its own to do, is decided while the one before it syncs.
+//!        its end. Callers who were just answered come back: where all are back sooner than a commit takes, those who wait
+//!        already wait for them and share one commit; where not, they go ahead, and one half asks while the other half is stored.
+//!        A turn that is large, or has work of its own to do, is decided while the one before it syncs.
 
 use crate::Stopwatch;
 use std::collections::VecDeque;
@@ -12,7 +13,7 @@ use std::time::Duration;
 const TURNS_AHEAD: usize = 2;
 /// Fewer steps than this wait for company.
 const LARGE: usize = 64;
-/// The longest that those who come back are waited for. Whoever misses a commit waits for the whole of it, so its own time may be worth it.
+/// The longest that those who come back are waited for.
 const LONGEST: Duration = Duration::from_millis(1);
 
 #[derive(Default)]
@@ -20,15 +21,22 @@ pub struct Pace {
     /// Turns on their way to disk: since when, and how many callers each will answer.
     sent: VecDeque<(Stopwatch, usize)>,
     back: Option<Back>,
-    /// How long those who were answered last took to come back, if all did in time.
-    took: Option<Duration>,
+    /// How long it took until those who were answered last were back, for each of them.
+    each: Option<Duration>,
 }
 
 /// Callers who were answered a moment ago.
 struct Back {
     since: Stopwatch,
     span: Duration,
+    callers: usize,
     missing: usize,
+}
+
+impl Back {
+    fn each(&self) -> Duration {
+        self.since.elapsed() / (self.callers - self.missing).max(1) as u32
+    }
 }
 
 impl Pace {
@@ -39,30 +47,31 @@ impl Pace {
     pub fn sent(&mut self, callers: usize) {
         self.sent.push_back((Stopwatch::start(), callers));
     }
-    pub fn committed(&mut self) {
+    /// A turn is stored, and so many wait already for the next.
+    pub fn committed(&mut self, waiting: usize) {
         let Some((since, callers)) = self.sent.pop_front() else { return };
-        let span = worth(since.elapsed(), self.took);
-        self.back = (callers > 1).then(|| Back { since: Stopwatch::start(), span, missing: callers });
+        if let Some(back) = self.back.take() {
+            self.each = Some(back.each());
+        }
+        let span = worth(since.elapsed(), self.each, callers + waiting);
+        self.back =
+            (callers > 1).then(|| Back { since: Stopwatch::start(), span, callers, missing: callers });
     }
     pub fn came(&mut self) {
         if let Some(back) = &mut self.back {
             back.missing -= 1;
             if back.missing == 0 {
-                self.took = Some(back.since.elapsed());
+                self.each = Some(back.each());
                 self.back = None;
             }
         }
     }
     /// How long those who are waiting should go on waiting for the others.
-    pub fn patience(&mut self, weight: usize) -> Duration {
-        let left = match &self.back {
+    pub fn patience(&self, weight: usize) -> Duration {
+        match &self.back {
             Some(back) if weight < LARGE => back.span.saturating_sub(back.since.elapsed()),
             _ => Duration::ZERO,
-        };
-        if left.is_zero() && self.back.take().is_some() && weight < LARGE {
-            self.took = None;
         }
-        left
     }
     /// What was on its way is gone.
     pub fn forget(&mut self) {
@@ -70,10 +79,15 @@ impl Pace {
     }
 }
 
-/// How long it is worth to wait for those who come back: three times as long as they took the last time, or half of a commit where they
-/// did not come.
-fn worth(commit: Duration, took: Option<Duration>) -> Duration {
-    took.map_or(commit / 2, |took| took * 3).min(commit).min(LONGEST)
+/// How long it is worth to wait until all callers are together, of whom each takes so long to come back: not at all where a commit
+/// takes no longer. Who waits already will be as slow as the others once all are answered together.
+fn worth(commit: Duration, each: Option<Duration>, callers: usize) -> Duration {
+    let span = match each.map(|each| each.saturating_mul(callers as u32)) {
+        None => commit / 2,
+        Some(together) if together < commit => (together * 2).min(commit),
+        Some(_) => Duration::ZERO,
+    };
+    span.min(LONGEST)
 }
 
 #[cfg(test)]
@@ -87,34 +101,41 @@ mod tests {
         assert_eq!(Pace::ahead(0, true), TURNS_AHEAD);
     }
 
+    fn answered(span: Duration, callers: usize) -> Option<Back> {
+        Some(Back { since: Stopwatch::start(), span, callers, missing: callers })
+    }
+
     #[test]
     fn those_who_were_answered_together_are_waited_for_until_all_are_back() {
         let mut pace = Pace::default();
         pace.sent(1);
-        pace.committed();
+        pace.committed(0);
         assert_eq!(pace.patience(1), Duration::ZERO, "one alone has nobody to wait for");
-        pace.back = Some(Back { since: Stopwatch::start(), span: Duration::from_secs(60), missing: 2 });
+        pace.back = answered(Duration::from_secs(60), 2);
         pace.came();
         assert!(!pace.patience(1).is_zero());
         assert_eq!(pace.patience(LARGE), Duration::ZERO);
-        pace.back = Some(Back { since: Stopwatch::start(), span: Duration::from_secs(60), missing: 1 });
         pace.came();
         assert_eq!(pace.patience(1), Duration::ZERO);
-        assert!(pace.took.is_some());
+        assert!(pace.each.is_some());
     }
 
     #[test]
-    fn they_are_waited_for_as_long_as_they_took_before_unless_they_did_not_come() {
+    fn they_are_waited_for_only_where_all_are_together_sooner_than_a_commit_takes() {
         let us = Duration::from_micros;
-        assert_eq!((worth(us(800), None), worth(us(800), Some(us(50)))), (us(400), us(150)));
-        assert_eq!(worth(us(800), Some(us(500))), us(800), "not longer than a commit");
-        assert_eq!(worth(us(9_000), Some(us(5_000))), LONGEST);
-        let mut pace = Pace { took: Some(us(50)), ..Pace::default() };
-        let late = || Some(Back { since: Stopwatch::start(), span: Duration::ZERO, missing: 1 });
-        pace.back = late();
-        assert_eq!(pace.patience(LARGE), Duration::ZERO);
-        assert!(pace.took.is_some(), "many need not wait");
-        pace.back = late();
-        assert_eq!((pace.patience(1), pace.took), (Duration::ZERO, None));
+        assert_eq!(worth(us(800), None, 8), us(400), "nothing is known of them");
+        assert_eq!(worth(us(800), Some(us(10)), 8), us(160));
+        assert_eq!(worth(us(800), Some(us(90)), 8), us(800), "not longer than a commit");
+        assert_eq!(worth(us(800), Some(us(100)), 8), Duration::ZERO);
+        assert_eq!(worth(us(9_000), Some(us(500)), 8), LONGEST);
+    }
+
+    #[test]
+    fn what_is_known_of_callers_who_never_come_back_is_that_they_take_long() {
+        let mut pace = Pace { back: answered(Duration::ZERO, 8), ..Pace::default() };
+        pace.sent(8);
+        pace.committed(0);
+        assert!(pace.each.is_some());
+        assert_eq!(pace.back.as_ref().map(|back| back.missing), Some(8));
     }
 }

@@ -3,6 +3,7 @@
 mod alert;
 mod block;
 mod channel;
+mod count;
 pub mod definition;
 mod delivery;
 mod effect;
@@ -36,6 +37,7 @@ pub use alert::{
 };
 pub use block::{Block, Counts, Success, Sweep, SweepKind};
 pub use channel::{Channel, ChannelKind, ChannelSends, Telling, Waiting};
+pub use count::Count;
 pub use delivery::{Delivery, DeliveryError, DeliveryStatus};
 pub use effect::{Effect, Move};
 pub use execution::{

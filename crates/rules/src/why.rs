@@ -5,7 +5,7 @@
 
 use crate::{eligible, pool};
 use model::{
-    Block, Breaker, PoolUse, Reason, SessionId, State, Step, StepId, StepKind, Timestamp, WAIT_ACTION,
+    Block, Breaker, Count, PoolUse, Reason, SessionId, State, Step, StepId, StepKind, Timestamp, WAIT_ACTION,
     WorkflowId, WorkflowState,
 };
 use std::fmt;
@@ -300,10 +300,12 @@ impl fmt::Display for Why {
             Why::DueLater { .. } => write!(f, "it is due later"),
             Why::PollLater { number, .. } => write!(f, "its poll {number} is due later"),
             Why::Predecessor { index, live } => {
-                write!(f, "{live} step(s) at index {index} of its block have not ended")
+                write!(f, "it waits for {} at index {index} of its block", Count(*live, "step"))
             }
             Why::Parent { parent, state } => write!(f, "its parent {parent} is {state} and has not returned"),
-            Why::Children { live } => write!(f, "it waits for {live} live step(s) of its child block"),
+            Why::Children { live } => {
+                write!(f, "it waits for {} of its child block", Count(*live, "live step"))
+            }
             Why::Items { to_come } => write!(f, "{to_come} of its items are still to be made"),
             Why::Below { workflow, state } => write!(f, "it waits for workflow {workflow}, which is {state}"),
             Why::WorkflowHeld { workflow } => {
@@ -320,8 +322,9 @@ impl fmt::Display for Why {
             Why::NoWorker { queue, action } => {
                 write!(f, "no worker offers action `{action}` on queue `{queue}`")
             }
+            Why::Busy { sessions: 1 } => write!(f, "the worker session that could take it is busy"),
             Why::Busy { sessions } => {
-                write!(f, "all {sessions} worker session(s) that could take it are busy")
+                write!(f, "all {sessions} worker sessions that could take it are busy")
             }
             Why::PoolFull { pool, used, of } => write!(f, "its pool `{pool}` is full: {used} of {of} run"),
             Why::PoolRate { pool, .. } => write!(f, "its pool `{pool}` lets the next one start later"),

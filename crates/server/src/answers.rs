@@ -118,6 +118,10 @@ impl Parents {
 
 /// One step with all that is known about it.
 pub fn step(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::StepShow>> {
+    browse.at_one_moment(|| shown(browse, id, now))
+}
+
+fn shown(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::StepShow>> {
     let Some(row) = browse.step(id)? else { return Ok(None) };
     let why = if row.step.state.is_terminal() {
         Vec::new()

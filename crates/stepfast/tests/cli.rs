@@ -103,7 +103,7 @@ fn drain_says_when_it_is_safe() {
     home.ok(&["steps", "create", "--action", "sleep", "--arguments", "{\"ms\": 1500}"]);
     until("it runs", || home.states() == ["running"]);
     let told = home.fails(1, &["drain", "--why", "deploy"]);
-    assert!(told.contains("not safe: 1 step(s)"), "{told}");
+    assert!(told.contains("not safe: 1 step"), "{told}");
     home.ok(&["steps", "create", "--action", "noop"]);
     assert!(home.ok(&["drain", "--wait"]).contains("safe to restart"));
     assert_eq!(home.states(), ["completed", "pending"], "nothing new was dispatched");
@@ -262,7 +262,7 @@ fn message_groups_that_are_blocked_are_listed_shown_and_let_go() {
         let (failed, next) = (&line[0], &line[1]);
         let shown = home.ok(&["message-groups", "show", verb]);
         assert!(
-            shown.starts_with(&format!("{verb} is blocked; 1 step(s) in line\n  step {failed} failed")),
+            shown.starts_with(&format!("{verb} is blocked; 1 step in line\n  step {failed} failed")),
             "{shown}"
         );
         assert!(shown.contains(next), "{shown}");
@@ -301,7 +301,7 @@ fn a_message_group_is_paused_resumed_and_cancelled_with_a_server_and_without() {
         assert!(again.contains(&format!("message group `{group}`: it is paused already")), "{again}");
         let made = line_up(&home, group, &["echo", "echo", "echo"]);
         let shown = home.ok(&["message-groups", "show", group]);
-        let head = format!("{group} is paused; 3 step(s) in line\n  paused by anna (audit)\n");
+        let head = format!("{group} is paused; 3 steps in line\n  paused by anna (audit)\n");
         assert!(shown.starts_with(&head), "{shown}");
         let why = home.ok(&["steps", "show", &made[0]]);
         assert!(why.contains(&format!("its message group `{group}` was paused by anna (audit)")), "{why}");
@@ -409,7 +409,7 @@ fn what_is_tried_is_not_done() {
     let home = Home::new();
     home.ok(&["migrate"]);
     let create = ["steps", "create", "--action", "noop", "--dry-run"];
-    assert_eq!(home.ok(&create).trim(), "1 step(s) would be created");
+    assert_eq!(home.ok(&create).trim(), "1 step would be created");
     let told = home.fails(3, &[&create[..], &["--priority", "urgent", "--mode", "later"]].concat());
     assert!(told.contains("steps[0].priority") && told.contains("steps[0].mode"), "{told}");
     assert_eq!(home.states().len(), 0);

@@ -198,7 +198,7 @@ fn whoever_sits_at_a_terminal_is_shown_what_failed_and_asked() {
     let asked = ["resolve", "--filter", "definition=order", "--decision", "mark_resolved", "--why", "x"];
     let (code, screen) = typed(desk.home.command(&asked), "n\n");
     assert_eq!(code, Some(1), "{screen}");
-    assert!(screen.contains("mark_resolved 1 workflow(s)? [y/N]"), "{screen}");
+    assert!(screen.contains("mark_resolved 1 workflow? [y/N]"), "{screen}");
     assert_eq!(typed(desk.home.command(&asked), "y\n").0, Some(0));
     assert!(desk.shown(&id)["resolved_at"].is_string());
     desk.end();
@@ -218,7 +218,7 @@ fn a_filter_finds_all_of_them_however_many() {
     let filter = ["resolve", "--filter", "definition=order", "--decision"];
     let with = |more: &[&'static str]| [&filter[..], more].concat();
     let refused = desk.home.fails(3, &with(&["retry"]));
-    assert!(refused.contains("this would retry 1005 workflow(s); write --yes"), "{refused}");
+    assert!(refused.contains("this would retry 1005 workflows; write --yes"), "{refused}");
     let dry = desk.home.ok(&with(&["mark_resolved", "--dry-run"]));
     assert!(dry.starts_with("1005 would go: "), "{dry}");
     assert!(dry.contains("failed -> failed") && dry.contains("nobody is asked any more"), "{dry}");

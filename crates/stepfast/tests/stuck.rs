@@ -37,7 +37,7 @@ fn a_dry_run_changes_no_byte_of_the_database() {
     let before = bytes(home.dir.path());
     let told = home.ok(&["stuck", "detect", "--auto-resolve", "--dry-run"]);
     assert!(told.contains("Stuck step") && told.contains("dry run: nothing is written"), "{told}");
-    assert!(told.contains("step charge (nobody.runs.this) is pending"), "{told}");
+    assert!(told.contains("step charge (nobody.runs.this) has been pending"), "{told}");
     assert!(bytes(home.dir.path()) == before, "something was written");
     assert_eq!(home.json(&["alerts", "list", "--json"]), Vec::<Value>::new());
 }

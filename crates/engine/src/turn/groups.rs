@@ -4,7 +4,7 @@ use super::node::{Node, Turn};
 use crate::EngineError;
 use crate::request::{GroupOperated, GroupOperation, Operation, Reply};
 use crate::signal::Signal;
-use model::{DispatchGroup, GroupHold, Name, State, Step, StepId, Timestamp, limits};
+use model::{Count, DispatchGroup, GroupHold, Name, State, Step, StepId, Timestamp, limits};
 use rules::board::Held;
 use rules::fifo::{self, GroupAct, GroupVerb};
 use rules::operator::Verb;
@@ -201,5 +201,6 @@ impl Node {
 /// What held a group back, and how many of its steps were meant, for the audit.
 fn told(held: &Held, live: usize) -> String {
     let paused = if held.paused { "paused" } else { "not paused" };
-    format!("{paused}, held back by {} failed step(s), {live} step(s) meant", held.blocked_by.len())
+    let failed = Count(held.blocked_by.len(), "failed step");
+    format!("{paused}, held back by {failed}, {} meant", Count(live, "step"))
 }

@@ -454,13 +454,16 @@ impl Node {
                 if let Err(StoreError::Down(_) | StoreError::Unknown(_)) = outcome {
                     healthy.store(false, Ordering::Relaxed);
                 }
-                acts.act(&outcome);
                 if outcome.is_ok() {
                     // What was refused did not happen, and is decided and counted anew.
                     meters.count(&counted);
+                }
+                // First of all the decider: it would wait for those who are answered and back before it knows.
+                let _ = inbox.send(Request::Committed { turn: number, outcome: outcome.clone() });
+                acts.act(&outcome);
+                if outcome.is_ok() {
                     told.into_iter().for_each(|told| told.send_modify(|n| *n += 1));
                 }
-                let _ = inbox.send(Request::Committed { turn: number, outcome });
             }),
         );
     }

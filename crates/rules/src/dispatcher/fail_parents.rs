@@ -5,7 +5,7 @@
 //! Why     a child still running, or a resolver still at work, may yet matter; the failure climbs when they are done.
 
 use super::{Verdict, View, verdict};
-use model::{Detail, Effect, Event, Move};
+use model::{Count, Detail, Effect, Event, Move};
 
 pub fn decide(view: &View) -> Vec<Effect> {
     let (Some(block), Some(owner)) = (view.block, view.owner) else { return Vec::new() };
@@ -16,7 +16,7 @@ pub fn decide(view: &View) -> Vec<Effect> {
     let failed = block.steps.failed_set() + block.resolvers.failed_set();
     let more = failed as usize - names.len().min(failed as usize);
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let message = format!("{failed} child step(s) failed: {}{tail}", names.join(", "));
+    let message = format!("{} failed: {}{tail}", Count(failed, "child step"), names.join(", "));
     let detail = Detail { error_message: Some(message), ..Detail::default() };
     vec![Effect::MoveStep(Box::new(Move { detail, ..Move::new(owner.id, Event::ChildrenFailed) }))]
 }

@@ -150,21 +150,21 @@ pub fn observe(rule: &StuckRule, attempts: u32, candidate: Option<&Candidate>, n
 
 /// What is told of a thing that is stuck.
 pub fn finding(rule: &StuckRule, candidate: &Candidate, since: Timestamp, now: Timestamp) -> Finding {
-    let long = span(now.since(since));
-    let age = match rule.clock {
-        StuckClock::Created => format!("and was made {long} ago"),
-        StuckClock::State => format!("for {long}"),
-        StuckClock::Progress => format!("and last moved {long} ago"),
+    let (state, long) = (&candidate.state, span(now.since(since)));
+    let how = match rule.clock {
+        StuckClock::Created => format!("is {state} and was made {long} ago"),
+        StuckClock::State => format!("has been {state} for {long}"),
+        StuckClock::Progress => format!("is {state} and last moved {long} ago"),
     };
     Finding {
         rule: rule.name.clone(),
         entity: candidate.entity.to_string(),
         entity_id: candidate.id.clone(),
         reason: rule.reason().into(),
-        state: Some(candidate.state.clone()),
+        state: Some(state.clone()),
         user: candidate.user.clone(),
         since,
-        message: format!("{} is {} {age}", candidate.what, candidate.state),
+        message: format!("{} {how}", candidate.what),
         labels: candidate.labels.clone(),
         data: candidate.data.clone(),
         acts_on: candidate.acts_on.clone(),

@@ -59,7 +59,7 @@ fn judged(words: &str, candidate: &Candidate, hours: f64) -> String {
 fn a_thing_is_stuck_when_it_is_old_by_the_clock_of_the_rule() {
     for (words, hours, expected) in [
         ("", 1.9, "no: it is not old enough"),
-        ("", 2.0, "step charge (pay) is pending for 1 h"),
+        ("", 2.0, "step charge (pay) has been pending for 1 h"),
         ("clock=created", 1.0, "step charge (pay) is pending and was made 1 h ago"),
         ("clock=progress", 2.5, "no: it is not old enough"),
         ("clock=progress", 3.5, "step charge (pay) is pending and last moved 1 h 30 min ago"),
@@ -107,17 +107,17 @@ fn what_waits_by_design_is_not_stuck_however_old_it_is() {
             "no: what it waits for has an open alert",
         ),
         (Why::PoolFull { pool: "card".into(), used: 2, of: 2 }, "no: its pool `card` lets it start later"),
-        (Why::Busy { sessions: 2 }, "no: all 2 session(s) that could take it are busy"),
-        (Why::Predecessor { index: 1, live: 2 }, "no: 2 step(s) at index 1 of its block have not ended"),
-        (Why::Children { live: 4 }, "no: it waits for 4 live step(s) of its child block"),
+        (Why::Busy { sessions: 2 }, "no: all 2 sessions that could take it are busy"),
+        (Why::Predecessor { index: 1, live: 2 }, "no: it waits for 2 steps at index 1 of its block"),
+        (Why::Children { live: 4 }, "no: it waits for 4 live steps of its child block"),
         (
             Why::NoWorker { queue: "default".into(), action: "pay".into() },
-            "step charge (pay) is pending for 8 h",
+            "step charge (pay) has been pending for 8 h",
         ),
-        (Why::NoPool { pool: "card".into() }, "step charge (pay) is pending for 8 h"),
-        (Why::NoOwner { dispatch_group: "alpha".into() }, "step charge (pay) is pending for 8 h"),
-        (Why::Queued { since: at(1.0) }, "step charge (pay) is pending for 8 h"),
-        (Why::Next { since: at(1.0) }, "step charge (pay) is pending for 8 h"),
+        (Why::NoPool { pool: "card".into() }, "step charge (pay) has been pending for 8 h"),
+        (Why::NoOwner { dispatch_group: "alpha".into() }, "step charge (pay) has been pending for 8 h"),
+        (Why::Queued { since: at(1.0) }, "step charge (pay) has been pending for 8 h"),
+        (Why::Next { since: at(1.0) }, "step charge (pay) has been pending for 8 h"),
     ] {
         let one = Candidate { by_design: of_step(std::slice::from_ref(&why)), ..step() };
         assert_eq!(judged("", &one, 9.0), expected, "{why:?}");

@@ -56,7 +56,7 @@ fn switches_owners_and_workers_are_named_together() {
         "no node decides for dispatch group `alpha`; no worker offers action `noop` on queue `default`";
     assert_eq!(waits("a", &cx), none);
     let busy = Context { takers: 3, free_takers: 0, ..free() };
-    assert_eq!(waits("a", &busy), "all 3 worker session(s) that could take it are busy");
+    assert_eq!(waits("a", &busy), "all 3 worker sessions that could take it are busy");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_parent_waits_for_what_is_below_it() {
         block
     };
     let over = |block: &Block| told(&parked(), &Context { children: Some(block), ..free() });
-    assert_eq!(over(&block(|b| b.steps.hot = 2)), "it waits for 2 live step(s) of its child block");
+    assert_eq!(over(&block(|b| b.steps.hot = 2)), "it waits for 2 live steps of its child block");
     assert_eq!(over(&block(|b| b.to_come = 5)), "5 of its items are still to be made");
     assert_eq!(over(&block(|b| b.touched = true)), "its block is being settled");
     assert_eq!(over(&block(|b| b.held = true)), "its workflow is held; see `stepfast show`");
@@ -150,7 +150,7 @@ fn a_step_of_a_block_waits_for_its_turn() {
     let block = Block { touched: false, ..block };
     let at =
         |block: &Block, owner: &Step| told(b, &Context { block: Some(block), owner: Some(owner), ..free() });
-    assert_eq!(at(&block, owner), "1 step(s) at index 1 of its block have not ended");
+    assert_eq!(at(&block, owner), "it waits for 1 step at index 1 of its block");
     let working = Step { parked: false, ..owner.clone() };
     assert_eq!(at(&block, &working), format!("its parent {} is running and has not returned", owner.id));
     assert_eq!(at(&Block { touched: true, ..block.clone() }, owner), "its block is being settled");

@@ -8,7 +8,7 @@ use super::Shown;
 use crate::error::ApiError;
 use crate::readers::Readers;
 use engine::{BrowserToken, Engine, Secret, Stopwatch};
-use model::{Key, KeyId, Timestamp, limits};
+use model::{Count, Key, KeyId, Timestamp, limits};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -163,7 +163,7 @@ impl Keyring {
         let (new, peer) = (refused.saturating_sub(before), peer.map_or("?".into(), |ip| ip.to_string()));
         tracing::warn!(
             target: "server", refused = new, peer,
-            "{new} call(s) with a key that is not valid were refused, the last from {peer}"
+            "refused {} with a key that is not valid, the last from {peer}", Count(new, "call")
         );
     }
 

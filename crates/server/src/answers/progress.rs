@@ -35,10 +35,12 @@ pub fn workflow_progress(
     id: WorkflowId,
     now: Timestamp,
 ) -> Result<Option<wire::ProgressShow>> {
-    let Some(workflow) = browse.workflow(id)? else { return Ok(None) };
-    let around = browse.circumstances(now)?;
-    let course = browse.workflow_courses(&[id])?.remove(&id).unwrap_or_default();
-    Ok(Some(of_workflow(browse, (&workflow, course), (&mut Known::default(), &around))?.0))
+    browse.at_one_moment(|| {
+        let Some(workflow) = browse.workflow(id)? else { return Ok(None) };
+        let around = browse.circumstances(now)?;
+        let course = browse.workflow_courses(&[id])?.remove(&id).unwrap_or_default();
+        Ok(Some(of_workflow(browse, (&workflow, course), (&mut Known::default(), &around))?.0))
+    })
 }
 
 /// The same in one number, for a page that shows the rest.
@@ -189,9 +191,11 @@ fn notes(
 
 /// How far a step and those below it are.
 pub fn step_progress(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::ProgressShow>> {
-    let Some(row) = browse.step(id)? else { return Ok(None) };
-    let around = browse.circumstances(now)?;
-    Ok(Some(of_step(browse, &row, (&mut Known::default(), &around))?.0))
+    browse.at_one_moment(|| {
+        let Some(row) = browse.step(id)? else { return Ok(None) };
+        let around = browse.circumstances(now)?;
+        Ok(Some(of_step(browse, &row, (&mut Known::default(), &around))?.0))
+    })
 }
 
 pub(super) fn of_step(

@@ -60,6 +60,10 @@ fn view(workflow: &Workflow, secrets: &Secrets) -> wire::WorkflowView {
 
 /// One workflow with its steps.
 pub fn workflow(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Option<wire::WorkflowShow>> {
+    browse.at_one_moment(|| shown(browse, id, now))
+}
+
+fn shown(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Option<wire::WorkflowShow>> {
     let Some(workflow) = browse.workflow(id)? else { return Ok(None) };
     let mut known = Known::default();
     let (secrets, definition) =

@@ -61,7 +61,7 @@ async fn attempts_and_children_are_told() {
         (&"failed".into(), &"no luck".into())
     );
     let path = format!("/v1/steps/{}", made[1]);
-    let waits = "it waits for 2 live step(s) of its child block";
+    let waits = "it waits for 2 live steps of its child block";
     let parent = place.until(&path, |step| why(step) == [waits]).await;
     assert_eq!(parent["children"]["steps"], serde_json::json!({ "live": 2 }));
     assert_eq!(parent["children"]["last_index"], 2);

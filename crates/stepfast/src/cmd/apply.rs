@@ -11,6 +11,7 @@ use crate::door::{Door, DryRun};
 use crate::files::{self, File};
 use crate::screen::plain;
 use anyhow::{Result, bail};
+use model::Count;
 use std::collections::HashMap;
 use std::process::ExitCode;
 use wire::DefinitionApplied;
@@ -70,7 +71,7 @@ fn told(name: &str, applied: &DefinitionApplied, dry_run: bool) {
     output::text(format_args!("{workflow}@{version} {would}{outcome} ({name})"));
     changes.iter().for_each(|change| output::text(format_args!("  {}", plain(change))));
     for other in live {
-        let stay = format!("  {} live run(s) stay on {}", other.running, other.version);
+        let stay = format!("  still on {}: {}", other.version, Count(other.running, "live run"));
         if other.would_break.is_empty() {
             output::text(format_args!("{stay}; they could be moved"));
         } else {

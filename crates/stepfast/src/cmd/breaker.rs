@@ -9,7 +9,7 @@ use crate::door::Door;
 use crate::window::Window;
 use anyhow::Result;
 use engine::Stopwatch;
-use model::{Breaker, DispatchGroup};
+use model::{Breaker, Count, DispatchGroup};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -104,7 +104,7 @@ pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<
     let found = loop {
         let found = window.drain(name).await?;
         if let Some(bar) = &bar {
-            bar.set_message(format!("{} step(s) in flight", found.in_flight));
+            bar.set_message(format!("{} in flight", Count(found.in_flight, "step")));
             bar.tick();
         }
         if found.safe || !args.wait || watch.elapsed() > Duration::from_secs(args.timeout) {
@@ -125,12 +125,11 @@ pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<
 }
 
 fn told(found: &DrainView) -> String {
+    let flying = Count(found.in_flight, "step");
     match (found.safe, found.breaker.off) {
         (true, _) => "safe to restart: nothing is dispatched or running".into(),
-        (_, true) => format!("not safe: {} step(s) are dispatched or running", found.in_flight),
-        (_, false) => {
-            format!("not safe: work is dispatched, and {} step(s) are dispatched or running", found.in_flight)
-        }
+        (_, true) => format!("not safe: {flying} dispatched or running"),
+        (_, false) => format!("not safe: work is dispatched, and {flying} dispatched or running"),
     }
 }
 

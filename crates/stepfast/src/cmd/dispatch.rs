@@ -7,7 +7,7 @@ use crate::config::Settings;
 use crate::{Local, LocalConfig};
 use anyhow::Result;
 use engine::{Dispatch as Handing, LeftOut};
-use model::DispatchGroup;
+use model::{Count, DispatchGroup};
 use rules::settle::Mode;
 use serde_json::json;
 use std::process::ExitCode;
@@ -63,7 +63,7 @@ pub async fn run(mut settings: Settings, common: &Common, args: Dispatch) -> Res
     } else {
         match tick.stopped_at {
             Some(phase) => output::text(format_args!("the tick ended with `{phase}`")),
-            None => output::text(format_args!("dispatched {} step(s)", tick.dispatched)),
+            None => output::text(format_args!("dispatched {}", Count(tick.dispatched, "step"))),
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,7 @@ use crate::door::Door;
 use crate::window::Window;
 use anyhow::Result;
 use engine::{GroupOperation, GroupVerb};
+use model::Count;
 use std::process::ExitCode;
 use wire::{HoldView, MessageGroupView};
 
@@ -66,7 +67,7 @@ async fn show(settings: &Settings, common: &Common, name: &str, limit: usize) ->
         return Ok(ExitCode::SUCCESS);
     }
     let group = &shown.group;
-    output::text(format_args!("{} is {}; {} step(s) in line", name, group.state, group.waiting));
+    output::text(format_args!("{name} is {}; {} in line", group.state, Count(group.waiting, "step")));
     group.holds.iter().for_each(|hold| output::text(format_args!("  {}", told(hold))));
     let cells = |step: &wire::StepView| {
         let key = step.step_key.clone().unwrap_or_else(|| "-".into());

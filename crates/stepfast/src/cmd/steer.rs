@@ -9,7 +9,7 @@ use crate::window::Window;
 use crate::{Refused, Unavailable};
 use anyhow::{Result, bail};
 use engine::{Forced, WorkflowOperation, WorkflowVerb};
-use model::{WorkflowId, WorkflowState, limits};
+use model::{Count, WorkflowId, WorkflowState, limits};
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -109,12 +109,11 @@ impl Order {
         if n > NAMED_MAX {
             eprintln!("  … and {} more", n - NAMED_MAX);
         }
+        let meant = Count(n, "workflow");
         if !std::io::stdin().is_terminal() {
-            bail!(Refused(format!(
-                "this would {verb} {n} workflow(s); write --yes to do it, or --dry-run to look"
-            )));
+            bail!(Refused(format!("this would {verb} {meant}; write --yes to do it, or --dry-run to look")));
         }
-        eprint!("{verb} {n} workflow(s)? [y/N] ");
+        eprint!("{verb} {meant}? [y/N] ");
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -6,6 +6,7 @@ use crate::files;
 use crate::screen::Paint;
 use anyhow::Result;
 use definition::Diagnostic;
+use model::Count;
 use std::process::ExitCode;
 
 pub fn run(args: &Validate, json: bool) -> Result<ExitCode> {
@@ -15,8 +16,8 @@ pub fn run(args: &Validate, json: bool) -> Result<ExitCode> {
     } else {
         faults.iter().for_each(|fault| output::text(shown(fault, Paint::stdout())));
         match faults.len() {
-            0 => eprintln!("{} definition(s) without a fault", files.len()),
-            n => eprintln!("{n} fault(s)"),
+            0 => eprintln!("{} without a fault", Count(files.len(), "definition")),
+            n => eprintln!("{}", Count(n, "fault")),
         }
     }
     Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -8,7 +8,7 @@ use crate::door::listed;
 use crate::window::Window;
 use anyhow::{Result, bail};
 use engine::Ids;
-use model::{Block, BlockId, Name, NewStep, Step, StepId};
+use model::{Block, BlockId, Count, Name, NewStep, Step, StepId};
 use rules::creation::{Ground, plan};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
@@ -21,7 +21,7 @@ pub async fn look(settings: &Settings, common: &Common, steps: &[NewStep]) -> Re
     let planned = planned(settings, steps, (pools, named(&window, steps)?))?;
     match common.json {
         true => output::line(&json!({ "steps": planned, "dry_run": true })),
-        false => output::text(format_args!("{planned} step(s) would be created")),
+        false => output::text(format_args!("{} would be created", Count(planned, "step"))),
     }
     Ok(ExitCode::SUCCESS)
 }

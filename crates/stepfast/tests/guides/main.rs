@@ -58,7 +58,7 @@ const ALONE: [Guide; 8] = [
     ("docs/operations/upgrade.md", &["safe to restart", "the copy is sound"]),
     (
         "docs/operations/backup.md",
-        &["the copy is sound", "echo", "dispatched 0 step(s)", "because this database is a copy of"],
+        &["the copy is sound", "echo", "dispatched 0 steps", "because this database is a copy of"],
     ),
     ("docs/operations/security.md", &["{\"steps\":[]", "builds", "revoked"]),
 ];
@@ -66,7 +66,7 @@ const ALONE: [Guide; 8] = [
 /// Pages that speak to a server; they share one.
 const SERVED: [Guide; 12] = [
     ("docs/pools.md", &["pool card: 10 at once, 100/m"]),
-    ("docs/message-groups.md", &["customer-12345 is waiting; 1 step(s) in line", "{\"steps\":["]),
+    ("docs/message-groups.md", &["customer-12345 is waiting; 1 step in line", "{\"steps\":["]),
     ("docs/actions.md", &[]),
     (
         "docs/resolution.md",

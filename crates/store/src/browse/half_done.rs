@@ -5,7 +5,7 @@
 
 use super::{Browse, StepRow};
 use crate::flows::{self, FlowFilter, FlowShown};
-use crate::sql::{Access, Param, Row};
+use crate::sql::{Param, Row};
 use crate::statements::{
     HALF_DONE_REACH, HALF_DONE_WORKFLOWS, OPEN_REACH, OPEN_TREES, UNRESOLVED_WORKFLOWS, with_columns,
 };
@@ -89,9 +89,9 @@ impl Browse {
         self.query(&format!("where block_id = $1 order by block_index, id limit {limit}"), params![block])
     }
 
-    /// As it was at one moment: what it is now and how it came to it agree.
+    /// What it is now and how it came to it agree.
     pub fn flow(&self, id: FlowId) -> Result<Option<FlowShown>> {
-        self.sql().transaction(Access::Read, |sql| flows::show(sql, id))
+        self.at_one_moment(|| flows::show(self.sql(), id))
     }
 
     pub fn flow_steps(&self, id: FlowId) -> Result<Vec<FlowStep>> {

@@ -26,7 +26,7 @@ pub use workflows::{
 
 use crate::batch::{NodeRow, SessionRow};
 use crate::executions::{self, ExecutionFilter, ExecutionLine, ExecutionShown};
-use crate::sql::{Param, Sql};
+use crate::sql::{Access, Param, Sql};
 use crate::statements::{
     DETAIL_COLUMNS, OLDEST_DUE, OLDEST_PENDING, OLDEST_POOLED, SESSION_COLUMNS, STEP_COLUMNS,
 };
@@ -63,6 +63,11 @@ impl Browse {
 
     pub(crate) fn sql(&self) -> &dyn Sql {
         &*self.sql
+    }
+
+    /// Several questions about one moment, so that their answers agree whatever is written meanwhile.
+    pub fn at_one_moment<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.sql().transaction(Access::Read, |_| work())
     }
 
     pub fn step(&self, id: StepId) -> Result<Option<StepRow>> {

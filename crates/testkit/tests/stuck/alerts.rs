@@ -25,14 +25,14 @@ async fn an_alert_is_opened_once_renewed_and_closed_when_the_step_has_left() {
         (alert.rule.as_deref(), alert.severity, alert.seen),
         (Some("step-waiting"), Severity::High, 1)
     );
-    assert_eq!(alert.message, "step charge (nobody runs this) is pending for 1 h 1 min");
+    assert_eq!(alert.message, "step charge (nobody runs this) has been pending for 1 h 1 min");
     stage.advance(30 * MINUTE).await;
     let second = look(&stage, Remedies::Leave).await;
     assert_eq!((second.opened, second.found.len()), (0, 1));
     let alert = open(&stage).remove(0);
     assert_eq!(
         (alert.seen, alert.message.as_str()),
-        (2, "step charge (nobody runs this) is pending for 1 h 31 min")
+        (2, "step charge (nobody runs this) has been pending for 1 h 31 min")
     );
     assert_eq!(alert.duration(stage.clock_now()), 91 * MINUTE);
     stage.operate(id, Some(rules::operator::Verb::Cancel)).await.unwrap();

@@ -255,7 +255,7 @@ async fn a_held_step_that_ended_is_told_no_more() {
     let alert = open(&stage).remove(0);
     assert_eq!(
         (alert.entity_id.clone(), alert.message.as_str()),
-        (id.to_string(), "step (hold) is running for 1 h 1 min")
+        (id.to_string(), "step (hold) has been running for 1 h 1 min")
     );
     stage.report(stage.session.id, id, 1, Outcome::Complete { response: None }).await;
     look(&stage, Remedies::Leave).await;

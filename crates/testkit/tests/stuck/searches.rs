@@ -70,7 +70,7 @@ async fn a_resolver_that_nobody_runs_is_stuck_since_it_was_called() {
     stage.advance(2 * MINUTE).await;
     stage.settle().await;
     look(&stage, Remedies::Leave).await;
-    assert_eq!(open(&stage)[0].message, "step mend (nobody runs this) is pending for 1 h 1 min");
+    assert_eq!(open(&stage)[0].message, "step mend (nobody runs this) has been pending for 1 h 1 min");
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ async fn it_is_reminded_of_so_often_and_then_fails() {
     assert_eq!(told[0]["body"]["page"], format!("/approve/{id}/boss"));
     stage.leap(DAY + HOUR).await;
     assert_eq!(stage.flow(id), "failed: ask C");
-    assert_eq!(said(&stage, id), "nobody sent the trigger `boss` within 1d, and 2 more time(s) as long");
+    assert_eq!(said(&stage, id), "nobody sent the trigger `boss` within 1d, and 2 more times as long");
 }
 
 #[tokio::test]

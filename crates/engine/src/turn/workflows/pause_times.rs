@@ -4,7 +4,7 @@ use super::super::node::{Node, Turn};
 use super::Entry;
 use super::pauses::pass_on;
 use super::timers::shown;
-use model::{PauseState, Timestamp, limits};
+use model::{Count, PauseState, Timestamp, limits};
 use rules::workflow::pause::{self, Due};
 use rules::workflow::progress::Next;
 use rules::workflow::resolution;
@@ -112,7 +112,7 @@ impl Node {
         let span = shown(Some(asked.unwrap_or(limits::PAUSE_TIMEOUT_DEFAULT)));
         let again = match pause.reminders {
             0 => String::new(),
-            n => format!(", and {n} more time(s) as long"),
+            n => format!(", and {} as long", Count(n, "more time")),
         };
         let message = format!("nobody sent {} within {span}{again}", pause.awaits());
         let retries = entry.workflow.aftermath.as_ref().map_or(0, |after| after.auto_retries);
