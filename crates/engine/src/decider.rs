@@ -35,10 +35,11 @@ impl Decider {
         inbox: Sender<Request>,
         signs: Signs,
     ) -> Result<Decider, EngineError> {
+        let pace = Pace::new(store.company());
         Ok(Decider {
             node: Node::new(store, config, inbox, signs)?,
             waiting: VecDeque::new(),
-            pace: Pace::default(),
+            pace,
             failed: None,
             unfit: None,
         })

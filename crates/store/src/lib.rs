@@ -242,6 +242,10 @@ pub trait Store: Snapshot<Error = StoreError> + Send {
     /// How to open a connection for long reads beside the turns.
     fn beside(&self) -> Beside;
     fn commit(&mut self, batch: Batch, done: Done);
+    /// How many commits long callers are worth waiting for to share the next one: more than one where a commit costs much whatever it holds.
+    fn company(&self) -> u32 {
+        1
+    }
     /// After a failed commit nothing is taken until this is called.
     fn reset(&mut self);
     fn release(&mut self, lease: &Lease) -> Result<()>;
