@@ -56,19 +56,27 @@ impl Acts {
     pub fn trace(&mut self, tracer: &Spans, ended: Vec<Span>) {
         self.spans = (!ended.is_empty()).then(|| (tracer.clone(), ended));
     }
-    /// A job starts only after the commit that gave it away, and so does a message.
-    pub fn act(self, outcome: &Result<(), StoreError>) {
-        if outcome.is_ok() {
-            for (session, work) in self.handed {
-                // A session that is gone loses its lease; its steps come back that way.
-                let _ = session.send(work);
-            }
-            for (publisher, errand) in self.errands {
-                // It is on record: whoever publishes next is told of it.
-                let _ = publisher.send(errand);
-            }
-            self.spans.into_iter().for_each(|(tracer, ended)| tracer.tell(ended));
+    /// A job starts only after the commit that gave it away, and so does a message. Those of one turn come before those of the next.
+    pub fn hand_over(&mut self, outcome: &Result<(), StoreError>) {
+        let handed = std::mem::take(&mut self.handed);
+        let errands = std::mem::take(&mut self.errands);
+        let spans = self.spans.take();
+        if outcome.is_err() {
+            return;
         }
+        for (session, work) in handed {
+            // A session that is gone loses its lease; its steps come back that way.
+            let _ = session.send(work);
+        }
+        for (publisher, errand) in errands {
+            // It is on record: whoever publishes next is told of it.
+            let _ = publisher.send(errand);
+        }
+        spans.into_iter().for_each(|(tracer, ended)| tracer.tell(ended));
+    }
+    /// Everything else: callers are answered.
+    pub fn act(mut self, outcome: &Result<(), StoreError>) {
+        self.hand_over(outcome);
         // Of many it is not known who asked for what the database refuses: each may ask again, and is then alone.
         let alone = self.answers.len() == 1;
         for answer in self.answers {

@@ -458,7 +458,8 @@ impl Node {
                     // What was refused did not happen, and is decided and counted anew.
                     meters.count(&counted);
                 }
-                // First of all the decider: it would wait for those who are answered and back before it knows.
+                acts.hand_over(&outcome);
+                // The decider hears of it before callers do: it would wait for those who are back before it knows.
                 let _ = inbox.send(Request::Committed { turn: number, outcome: outcome.clone() });
                 acts.act(&outcome);
                 if outcome.is_ok() {
