@@ -74,7 +74,7 @@ impl Acts {
         }
         spans.into_iter().for_each(|(tracer, ended)| tracer.tell(ended));
     }
-    /// Everything else: callers are answered.
+    /// Callers come last: they ask again as soon as they are answered.
     pub fn act(mut self, outcome: &Result<(), StoreError>) {
         self.hand_over(outcome);
         // Of many it is not known who asked for what the database refuses: each may ask again, and is then alone.
