@@ -31,7 +31,7 @@ pub fn run() -> Result<()> {
         eprintln!("{finding}");
     }
     if !findings.is_empty() {
-        bail!("{} finding(s) against deny.toml", findings.len());
+        bail!("deny.toml forbids what is named above");
     }
     eprintln!(
         "licences, bans, sources and build scripts: held against deny.toml, for {}",

@@ -1,5 +1,6 @@
 //! Where the repository is, and what cargo says of it.
 
+use crate::shell;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -34,4 +35,11 @@ pub fn target_directory() -> Result<PathBuf> {
     let metadata = metadata()?;
     let path = metadata["target_directory"].as_str().context("`cargo metadata` names no target directory")?;
     Ok(PathBuf::from(path))
+}
+
+/// The program as the tests have it, built with all of them: alone, without what only tests ask of tokio, everything above tokio would
+/// be compiled a second time.
+pub fn program() -> Result<PathBuf> {
+    shell::run(&mut cargo(&["test", "--locked", "--workspace", "--no-run"]))?;
+    Ok(target_directory()?.join("debug").join("stepfast"))
 }

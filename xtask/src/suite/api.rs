@@ -75,10 +75,8 @@ const WORKERS: &str = "3";
 
 pub fn run() -> Result<()> {
     install::schemathesis()?;
-    shell::run(&mut repo::cargo(&["build", "--package", "stepfast"]))?;
-    let target = repo::target_directory()?;
-    let binary = target.join("debug").join("stepfast");
-    let asker = target.join("schemathesis").join("bin").join("schemathesis");
+    let binary = repo::program()?;
+    let asker = repo::target_directory()?.join("schemathesis").join("bin").join("schemathesis");
     for role in ROLES {
         eprintln!("-- as {role}");
         let directory = tempfile::tempdir().context("could not make a temporary directory")?;

@@ -1,7 +1,7 @@
 //! Runs every script of `examples/`, and `run.sh` of every folder in it, against a freshly built binary.
 
 use crate::postgres::Postgres;
-use crate::{repo, shell};
+use crate::repo;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,8 +12,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// On files of their own, or each on a database of its own on the given server.
 pub fn run(server: Option<&Postgres>) -> Result<()> {
     let scripts = scripts(&repo::root().join("examples"))?;
-    shell::run(&mut repo::cargo(&["build", "--locked", "--package", "stepfast"]))?;
-    let binary = repo::target_directory()?.join("debug").join("stepfast");
+    let binary = repo::program()?;
     let runtime = tokio::runtime::Runtime::new().context("could not start a runtime for the examples")?;
     for (n, script) in scripts.iter().enumerate() {
         eprintln!("-- {}", script.strip_prefix(repo::root()).unwrap_or(script).display());
