@@ -1,7 +1,7 @@
 //! API keys: made, recognised, revoked. A secret exists in the hands of its caller and nowhere else.
 
 use crate::{Engine, EngineError, Ids};
-use model::{Fault, Key, KeyId, NewKey, Role, Timestamp};
+use model::{Count, Fault, Key, KeyId, NewKey, Role, Timestamp};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use store::{AuditEntry, Change, KeyHash, Store, keys};
@@ -143,7 +143,10 @@ fn told(key: &Key) -> String {
         [] => "all queues".to_string(),
         some => format!("queues {}", some.join(", ")),
     };
-    let end = if key.expires_at.is_some() { "expires" } else { "does not expire" };
+    let end = match key.expires_at.map(|at| at.since(key.created_at).as_secs() / 86_400) {
+        None => "does not expire".to_string(),
+        Some(days) => format!("expires after {}", Count(days, "day")),
+    };
     format!("{}, {queues}, {end}", key.role)
 }
 

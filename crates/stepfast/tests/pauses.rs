@@ -42,7 +42,9 @@ fn a_trigger_is_sent_and_what_is_waited_for_is_listed() {
     assert!(home.ok(&["pauses", "--due", "8d"]).contains(&id));
     let refused = home.fails(3, &["resume", &id]);
     assert!(refused.contains("it waits for the trigger `boss`"), "{refused}");
-    assert!(home.fails(3, &["trigger", &id, "boss", "--payload", "{}"]).contains("required property"));
+    assert!(
+        home.fails(3, &["trigger", &id, "boss", "--payload", "{}"]).contains("the payload does not fit: ")
+    );
     assert!(home.fails(3, &["trigger", &id, "nobody"]).contains("it waits for `boss`"));
     assert!(home.fails(3, &["trigger", &id, "boss", "--payload", "{"]).contains("--payload is not JSON"));
     let no = home.fails(1, &["trigger", &id, "boss", "--payload", r#"{"ok": false}"#]);

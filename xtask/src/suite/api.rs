@@ -83,7 +83,7 @@ pub fn run() -> Result<()> {
         let key = key(&binary, directory.path(), role)?;
         set_the_scene(&binary, directory.path())?;
         let served = Served::start(&binary, directory.path())?;
-        ask(&asker, &served.url, &key).with_context(|| format!("as {role}"))?;
+        ask(&asker, directory.path(), &served.url, &key).with_context(|| format!("as {role}"))?;
         served.ends_well()?;
     }
     Ok(())
@@ -153,10 +153,12 @@ impl Drop for Served {
     }
 }
 
-fn ask(asker: &Path, url: &str, key: &str) -> Result<()> {
+/// What it leaves behind is gone with the directory.
+fn ask(asker: &Path, directory: &Path, url: &str, key: &str) -> Result<()> {
     let asked = std::env::var("STEPFAST_EXAMPLES").ok();
     let examples = asked.as_deref().unwrap_or(EXAMPLES);
     let mut command = Command::new(asker);
+    command.current_dir(directory);
     command.args(["run", &format!("{url}/openapi.json"), "--no-color"]);
     command.args(["--header", &format!("Authorization: Bearer {key}")]);
     command.args(["--checks", CHECKS, "--phases", "coverage,fuzzing,stateful", "--max-examples", examples]);

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub struct Signs {
     pub healthy: Arc<AtomicBool>,
-    /// Work waits in a group of this node, and no step has ended for long.
+    /// Work waits in a group of this node, and no step of any of its groups has ended for long.
     pub stalled: Arc<AtomicBool>,
     /// Counts turns that told something of workflows.
     pub told: watch::Sender<u64>,

@@ -24,15 +24,20 @@ impl Node {
                 _ => {}
             }
         }
-        self.stalled.store(!self.alerted.is_empty(), Ordering::Relaxed);
+        // One group alone is told, and does not keep others from coming here.
+        let all_quiet = self.lease.groups.iter().all(|(group, _)| self.is_quiet(group, now));
+        self.stalled.store(!self.alerted.is_empty() && all_quiet, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn is_quiet(&self, group: &DispatchGroup, now: Timestamp) -> bool {
+        self.last_end.get(group).is_some_and(|at| now.since(*at) >= limits::NO_PROGRESS)
     }
 
     fn stands_still(&self, group: &DispatchGroup, now: Timestamp) -> Result<bool> {
         let off = self.breaker.is_off(now) || self.group_breakers.get(group).is_some_and(|b| b.is_off(now));
-        let quiet = self.last_end.get(group).is_some_and(|at| now.since(*at) >= limits::NO_PROGRESS);
         let of = |id: StepId| self.board.step(id).map(|step| step.dispatch_group.clone());
-        if off || !quiet || self.sessions.are_busy() || self.sessions.have_of(group, of) {
+        if off || !self.is_quiet(group, now) || self.sessions.are_busy() || self.sessions.have_of(group, of) {
             return Ok(false);
         }
         let oldest = store::oldest_ready(self.store.reader(), group)?;

@@ -97,10 +97,13 @@ fn usual(plan: &Plan, def: u32) -> RetryItems {
 pub fn tell(plan: &Plan, spared: &BTreeSet<u32>, fans: &BTreeMap<u32, FanOut>) -> Vec<String> {
     let of = |def: &u32| {
         let (key, fan) = (&plan.def(*def).key, fans.get(def)?);
-        Some(format!(
-            "of step `{key}` {} of {} items are done again; the others keep what they answered",
-            fan.left, fan.items
-        ))
+        let (left, items) = (fan.left, fan.items);
+        Some(match left == items {
+            true => format!("of step `{key}` all items are done again, for all of them failed"),
+            false => format!(
+                "of step `{key}` {left} of {items} items are done again; the others keep what they answered"
+            ),
+        })
     };
     spared.iter().filter_map(of).collect()
 }

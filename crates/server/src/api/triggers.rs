@@ -123,7 +123,7 @@ pub async fn send(app: &App, order: TriggerOrder) -> Result<Answered, ApiError> 
     let status = match &triggered.answer {
         TriggerAnswer::Accepted | TriggerAnswer::Consumed(_) => StatusCode::OK,
         TriggerAnswer::Early | TriggerAnswer::StillWaiting(_) => StatusCode::ACCEPTED,
-        TriggerAnswer::Unfit(why) => return Err(ApiError::Unfit(why.clone())),
+        TriggerAnswer::Unfit(why) => return Err(ApiError::Unfit(format!("the payload does not fit: {why}"))),
         TriggerAnswer::Late(why) => return Err(ApiError::Gone(why.clone())),
         TriggerAnswer::TooMany => {
             return Err(ApiError::TooMany(triggered.answer.why().unwrap_or_default().into()));

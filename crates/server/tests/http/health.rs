@@ -117,6 +117,28 @@ async fn a_server_where_work_waits_and_nothing_ends_is_not_ready_until_something
 }
 
 #[tokio::test]
+async fn a_step_that_nobody_takes_is_told_and_leaves_a_server_ready_where_other_steps_end() {
+    let clock = SimClock::default();
+    let mut place = Place::at(Arc::new(clock.clone()));
+    place.work(|_| {}).await;
+    place.create(r#"[{"action": "nobody.does.this", "dispatch_group": "alpha"}]"#).await;
+    let mut look = tokio::time::interval(Duration::from_millis(50));
+    let mut told = false;
+    for _ in 0..400 {
+        look.tick().await;
+        place.create(r#"[{"action": "noop", "dispatch_group": "beta"}]"#).await;
+        clock.advance(Duration::from_secs(5));
+        told = place.get("/v1/alerts").await.text().contains("group_no_progress");
+        if told {
+            break;
+        }
+    }
+    assert!(told, "its group stands still");
+    assert_eq!(place.get("/readyz").await.ok()["ready"], true);
+    place.close().await;
+}
+
+#[tokio::test]
 async fn an_address_beyond_this_machine_is_refused() {
     let place = Place::open();
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();

@@ -87,7 +87,7 @@ async fn a_signed_trigger_is_taken_once_and_every_status_is_told() {
     let post =
         async |message: &str, body: &str| send(&router, &path, &signed(message, body, SECRET), body).await;
     let unfit = post("m1", "{}").await.refused(422, "payload_rejected");
-    assert_eq!(unfit["detail"], "\"ok\" is a required property");
+    assert_eq!(unfit["detail"], "the payload does not fit: \"ok\" is a required property");
     let waits = post("m2", r#"{"ok": false}"#).await;
     assert_eq!((waits.status.as_u16(), &waits.json()["verdict"]), (202, &json!("rejected")));
     post("m3", "{").await.refused(400, "malformed_json");

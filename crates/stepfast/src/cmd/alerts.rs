@@ -224,7 +224,9 @@ async fn review(
         output::line(&alert);
     } else {
         let whose = alert.assigned_to.as_ref().map(|who| format!(", assigned to {who}")).unwrap_or_default();
-        output::text(format_args!("alert {id} is {}{whose}", alert.state));
+        let seen = alert.acknowledged_by.as_ref().map(|who| format!(", acknowledged by {who}"));
+        let seen = seen.filter(|_| alert.state == "open").unwrap_or_default();
+        output::text(format_args!("alert {id} is {}{seen}{whose}", alert.state));
     }
     Ok(ExitCode::SUCCESS)
 }

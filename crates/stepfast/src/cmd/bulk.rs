@@ -167,7 +167,8 @@ fn word(args: &BulkRun) -> &str {
 /// How many, and what would become of a few.
 fn foretell(args: &BulkRun, preview: &BulkPreview) -> Vec<String> {
     let more = if preview.more { "more than " } else { "" };
-    let mut lines = vec![format!("this would {} {more}{} {}", word(args), preview.matched, args.what)];
+    let mut lines =
+        vec![format!("this would {} {more}{} {}", word(args).replace('_', " "), preview.matched, args.what)];
     for sample in &preview.sample {
         let refused = if sample.refused { "refused: " } else { "" };
         lines.push(format!("  {}  {refused}{}", sample.id, sample.would));

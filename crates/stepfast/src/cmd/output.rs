@@ -24,8 +24,9 @@ pub fn gathered() -> String {
     page().take().unwrap_or_default()
 }
 
+/// One object on one line. Arguments and answers are kept as they were written; a line break in JSON is never part of a text.
 pub fn line(value: &impl Serialize) {
-    text(serde_json::to_string(value).unwrap_or_default());
+    text(serde_json::to_string(value).unwrap_or_default().replace(['\n', '\r'], " "));
 }
 
 pub fn text(words: impl std::fmt::Display) {
@@ -64,5 +65,21 @@ pub fn figures(figures: &Figures, json: bool) {
     for (name, value) in value.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
         let value = value.as_str().map_or_else(|| value.to_string(), String::from);
         text(format_args!("{name:<22} {value}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::value::RawValue;
+
+    #[test]
+    fn what_was_written_on_many_lines_is_one_line_of_json() {
+        gather();
+        line(&RawValue::from_string("{\n \"x\": \"a\\nb\",\r\n \"y\": 1\n}".into()).unwrap());
+        let told = gathered();
+        assert_eq!(told.lines().count(), 1, "{told}");
+        let read: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(read, serde_json::json!({"x": "a\nb", "y": 1}));
     }
 }

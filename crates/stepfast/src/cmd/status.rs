@@ -29,7 +29,13 @@ pub async fn run(settings: &Settings, common: &Common) -> Result<ExitCode> {
         ("dispatching", dispatching),
         ("restart", view.words.restart.clone()),
         ("alerts", alerts),
-        ("oldest", view.words.oldest.clone().unwrap_or_else(|| "nothing waits to start".into())),
+        (
+            "oldest",
+            view.words
+                .oldest
+                .as_deref()
+                .map_or("nothing waits to start".into(), |words| words.replacen("oldest ", "", 1)),
+        ),
         ("steps", counts(&view.global, paint)),
     ];
     lines.iter().for_each(|(name, words)| output::text(format_args!("{name:<12} {words}")));

@@ -127,7 +127,8 @@ fn show(detection: &DetectionView, auto_resolve: bool) {
             let since = output::instant(Some(&one.since));
             vec![one.severity.clone(), what, one.message.clone(), since, one.done.join(", ")]
         });
-        output::table(&["severity", "entity", "description", "stuck since", "done"], rows.collect());
+        let done = if detection.dry_run { "would be" } else { "done" };
+        output::table(&["severity", "entity", "description", "stuck since", done], rows.collect());
     }
     output::text("");
     let mut done = vec![
@@ -139,7 +140,7 @@ fn show(detection: &DetectionView, auto_resolve: bool) {
         done.push(vec!["Remedies applied".into(), detection.remedies.to_string()]);
         done.push(vec!["Remedies refused".into(), detection.failed.to_string()]);
     }
-    output::table(&["outcome", "count"], done);
+    output::table(&[if detection.dry_run { "would be" } else { "outcome" }, "count"], done);
     detection.asked.iter().for_each(|rule| {
         eprintln!("rule {rule}: its action was asked; what it answers is heard by a later look")
     });

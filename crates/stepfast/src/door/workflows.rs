@@ -126,7 +126,8 @@ impl Door {
             Door::Local { local, .. } => {
                 let triggered = local.engine.trigger(order).await?;
                 match &triggered.answer {
-                    TriggerAnswer::Unfit(why) | TriggerAnswer::Late(why) => bail!(Refused(why.clone())),
+                    TriggerAnswer::Unfit(why) => bail!(Refused(format!("the payload does not fit: {why}"))),
+                    TriggerAnswer::Late(why) => bail!(Refused(why.clone())),
                     TriggerAnswer::TooMany => {
                         bail!(Refused(triggered.answer.why().unwrap_or_default().into()))
                     }

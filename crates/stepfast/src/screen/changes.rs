@@ -20,6 +20,9 @@ pub struct Change {
     /// Items of a fan-out that are done, and all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<(u32, u32)>,
+    /// Items of it that failed.
+    #[serde(skip_serializing_if = "is_none")]
+    pub items_failed: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(skip)]
@@ -34,10 +37,17 @@ impl Change {
         };
         let mut line = format!("{name}: {}", paint.state(&self.state, &self.state));
         line += &self.items.map(|(done, of)| format!(", {done} of {of} items")).unwrap_or_default();
+        if self.items_failed > 0 {
+            line += &format!(", {} failed", self.items_failed);
+        }
         line += &self.attempt.filter(|n| *n > 1).map(|n| format!(", attempt {n}")).unwrap_or_default();
         line += &self.took.as_ref().map(|took| format!(" after {took}")).unwrap_or_default();
         line + &self.message.as_ref().map(|text| format!(": {}", plain(text))).unwrap_or_default()
     }
+}
+
+fn is_none(n: &u32) -> bool {
+    *n == 0
 }
 
 /// What was seen last.
@@ -66,6 +76,7 @@ impl Changes {
             state: state.into(),
             attempt: None,
             items: None,
+            items_failed: 0,
             message: None,
             took: None,
         };
@@ -85,14 +96,15 @@ impl Changes {
             if let Some(inner) = shown.below.get(&step.key) {
                 self.gather(inner, now, changes);
             }
-            let done = step.items.as_ref().map(|items| (items.completed + items.failed, items.total));
+            let done = step.items.as_ref().map(|items| (items.completed, items.total));
+            let items_failed = step.items.as_ref().map_or(0, |items| items.failed);
             let ended =
                 step.completed_at.as_ref().and_then(|to| took(step.started_at.as_ref(), Some(to), now));
             let message =
                 step.error.clone().or_else(|| step.reason.clone().filter(|_| step.completed_at.is_some()));
             let (attempt, took) = (step.attempt, ended.map(length));
             let one = change(Some(step.key.clone()), &step.state);
-            self.put(Change { attempt, items: done, message, took, ..one }, step.run, changes);
+            self.put(Change { attempt, items: done, items_failed, message, took, ..one }, step.run, changes);
         }
         if !begun {
             self.put(whole, 0, changes);
@@ -100,7 +112,8 @@ impl Changes {
     }
 
     fn put(&mut self, change: Change, run: u32, changes: &mut Vec<Change>) {
-        let tenth = change.items.map(|(done, of)| (done * 10).checked_div(of).unwrap_or(0));
+        let tenth =
+            change.items.map(|(done, of)| ((done + change.items_failed) * 10).checked_div(of).unwrap_or(0));
         let seen = (change.state.clone(), run, change.attempt, tenth);
         let key = (change.workflow_id.clone(), change.step.clone());
         if self.seen.insert(key, seen.clone()) != Some(seen) {
@@ -131,6 +144,14 @@ mod tests {
             told(&mut changes, &last),
             ["order · pay: failed: card declined", "order: failed after 4.0 s"]
         );
+    }
+
+    #[test]
+    fn an_item_that_failed_is_not_told_as_done() {
+        let mut each = shown("failed", &["pack fan_out failed"]);
+        each.workflow.steps[0].items =
+            Some(ItemCounts { total: 3, to_come: 0, live: 0, completed: 2, failed: 1 });
+        assert_eq!(told(&mut Changes::default(), &each)[0], "order · pack: failed, 2 of 3 items, 1 failed");
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Moment {
     }
 }
 
-/// Events and steps, oldest first; at the same instant as they are given.
+/// Events and steps, oldest first; at the same instant as they are given, and the end of the workflow last.
 pub fn timeline(show: &WorkflowShow, events: &[WorkflowEventView]) -> Vec<Moment> {
     let event = |event: &WorkflowEventView| Moment {
         at: event.at.clone(),
@@ -51,8 +51,12 @@ pub fn timeline(show: &WorkflowShow, events: &[WorkflowEventView]) -> Vec<Moment
             moments.push(moment(at, ended, note));
         }
     }
-    moments.sort_by_key(|moment| micros(&moment.at));
+    moments.sort_by_key(|moment| (micros(&moment.at), is_end(&moment.kind)));
     moments
+}
+
+fn is_end(kind: &str) -> bool {
+    matches!(kind, "workflow.succeeded" | "workflow.failed" | "workflow.cancelled")
 }
 
 #[cfg(test)]
@@ -75,7 +79,8 @@ mod tests {
         };
         let events = [
             event(1, "1970-01-01T00:00:01Z", "workflow.started", None),
-            event(2, "1970-01-01T00:00:04Z", "step.skipped", Some("gift")),
+            event(2, "1970-01-01T00:00:03Z", "workflow.succeeded", None),
+            event(3, "1970-01-01T00:00:04Z", "step.skipped", Some("gift")),
         ];
         let told: Vec<String> = timeline(&show, &events).iter().map(|m| m.line(Paint::Plain)).collect();
         assert_eq!(
@@ -84,6 +89,7 @@ mod tests {
                 "1970-01-01T00:00:01Z  workflow.started",
                 "1970-01-01T00:00:02Z  step.started pay",
                 "1970-01-01T00:00:03Z  step.completed pay  after 1.0 s",
+                "1970-01-01T00:00:03Z  workflow.succeeded",
                 "1970-01-01T00:00:04Z  step.skipped gift",
             ]
         );

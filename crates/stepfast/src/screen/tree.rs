@@ -4,7 +4,7 @@ use super::length::{length, took};
 use super::paint::{Paint, plain};
 use model::Timestamp;
 use std::collections::HashMap;
-use wire::{ItemCounts, WorkflowShow, WorkflowStepView};
+use wire::{CompensationView, ItemCounts, WorkflowShow, WorkflowStepView};
 
 /// A workflow, and those that its steps started, by the keys of these steps.
 #[derive(Debug)]
@@ -60,7 +60,9 @@ fn steps(shown: &Shown, detail: Detail, put: &mut dyn FnMut(String), pen: &Pen) 
     let width = picked.iter().map(|step| step.key.chars().count()).max().unwrap_or(0).min(KEY_CHARS_MAX);
     for step in &picked {
         put(row(step, width, pen));
-        beneath(step).into_iter().for_each(|text| put(format!("    {}", pen.paint.dim(&text))));
+        let undone = shown.workflow.compensations.iter().filter(|line| line.step_key == step.key).map(undone);
+        let told = beneath(step).into_iter().chain(undone);
+        told.for_each(|text| put(format!("    {}", pen.paint.dim(&text))));
         if let Some(inner) = shown.below.get(&step.key) {
             put(format!("  └ {}", head(&inner.workflow, pen.now, pen.paint)));
             steps(inner, detail, &mut |line| put(format!("    {line}")), pen);
@@ -132,6 +134,19 @@ fn beneath(step: &WorkflowStepView) -> Vec<String> {
     let waits = !matches!(&*step.state, "running" | "dispatched");
     let why = step.why.iter().flatten().filter(|_| waits).map(|why| format!("because {}", cut(why)));
     error.into_iter().chain(why).collect()
+}
+
+/// What became of undoing it.
+fn undone(line: &CompensationView) -> String {
+    let action = &line.action;
+    let why = line.error.as_ref().map(|error| format!(": {}", cut(error))).unwrap_or_default();
+    match &*line.state {
+        "pending" => format!("↩ to be undone by {action}"),
+        "running" => format!("↩ being undone by {action}"),
+        "succeeded" => format!("↩ undone by {action}"),
+        "skipped" => format!("↩ left as it is, without {action}{why}"),
+        _ => format!("↩ not undone, {action} failed{why}"),
+    }
 }
 
 fn mark(state: &str) -> &'static str {
@@ -219,6 +234,33 @@ pub mod tests {
   ○ paid  status ↻  polling  polled 3 times
   · end   wait"
                 .replace("pay   action", "pay   charge")
+        );
+    }
+
+    #[test]
+    fn a_step_that_is_undone_says_by_what() {
+        let mut order = shown("compensation_failed", &["pay action completed", "pack action completed"]);
+        let line = |step_key, action, state, error: Option<&str>| {
+            serde_json::from_value(json!({
+                "compensation": 1, "step_key": step_key, "action": action, "state": state, "undoes": "9", "items_done": 0,
+                "items_skipped": 0, "error": error,
+            }))
+            .unwrap()
+        };
+        order.workflow.compensations = vec![
+            line("pay", "refund", "failed", Some("bank is closed")),
+            line("pack", "unpack", "succeeded", None),
+        ];
+        let drawn = drawn(&order, Detail::Whole);
+        let lines: Vec<&str> = drawn.lines().skip(1).map(str::trim).collect();
+        assert_eq!(
+            lines,
+            [
+                "✔ pay   action",
+                "↩ not undone, refund failed: bank is closed",
+                "✔ pack  action",
+                "↩ undone by unpack"
+            ]
         );
     }
 

@@ -83,6 +83,7 @@ async fn success_is_what_the_definition_says() {
         ("    success: { at_least: 3 }", "failed: all F"),
         ("    on_failure: continue_with_partial", "succeeded: all F, end C"),
     ];
+    let sold_out = model::Failure { message: "sold out".into(), trace: None };
     for (more, expected) in cases {
         let mut stage = Stage::new().await;
         stage.define(&each(more, "hold")).await;
@@ -91,13 +92,17 @@ async fn success_is_what_the_definition_says() {
         let block = stage.step(stage.step_of(id, "all")).step.child_block.unwrap();
         for row in stage.browse().items(block, None, 10).unwrap() {
             let outcome = match row.step.in_workflow.unwrap().item {
-                Some(1) => Outcome::Fail { failure: Default::default(), notify: true },
+                Some(1) => Outcome::Fail { failure: sold_out.clone(), notify: true },
                 item => Outcome::Complete { response: item.map(|n| n.to_string()) },
             };
             stage.report(stage.session.id, row.step.id, row.step.attempt, outcome).await;
         }
         stage.settle().await;
         assert_eq!(stage.flow(id), expected, "{more}");
+        if expected.starts_with("failed") {
+            let message = stage.workflow(id).message.unwrap();
+            assert!(message.ends_with("; the first said: sold out"), "{message}");
+        }
         if more.contains("partial") {
             let answer = stage.step(stage.step_of(id, "all")).detail.response;
             assert_eq!(answer.as_deref(), Some("[0,null,2]"));

@@ -16,6 +16,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use store::Result;
 
+/// Of what the first item that failed said; the item itself has all of it.
+const FIRST_CHARS_MAX: usize = 500;
+
 impl Node {
     /// Steps of workflows ended in this turn: what follows. True if something did.
     pub(in super::super) fn advance_workflows(&mut self, turn: &mut Turn, now: Timestamp) -> Result<bool> {
@@ -101,6 +104,7 @@ impl Node {
             self.workflows.put(entry);
             return Ok(());
         }
+        let fans_out = fan.is_some();
         let answer = match fan {
             Some(fan) => self.gathered(&entry, part.def, fan, step)?,
             None if step.state == State::Completed && entry.plan.reads(part.def) => Ok(self.answer_of(step)?),
@@ -112,12 +116,29 @@ impl Node {
         {
             entry.answers.put(part.def, answer);
         }
-        let said = self.board.said(step.id).and_then(|detail| detail.error_message.clone());
+        let mut said = self.board.said(step.id).and_then(|detail| detail.error_message.clone());
+        if let (true, Some(words)) = (fans_out && step.state.is_failed(), &mut said) {
+            *words += &self.words_of_first(step.id)?;
+        }
         let error = too_much.clone().or(said);
         let state = if too_much.is_some() { State::Failed } else { step.state };
         let end = End { state, reason: step.reason, error: error.as_deref() };
         let next = self.after_step(turn, &mut entry, (part.def, step.id), end, now)?;
         self.go_on(turn, entry, next.into(), now)
+    }
+
+    /// What the first item that failed said: the fan-out itself knows only which.
+    fn words_of_first(&mut self, fan_out: StepId) -> Result<String> {
+        let block = self.with_block(fan_out)?.map(|(_, block)| block);
+        let Some(first) = block.and_then(|block| block.blame.first().copied()) else {
+            return Ok(String::new());
+        };
+        let words = match self.board.said(first).and_then(|detail| detail.error_message.clone()) {
+            Some(words) => Some(words),
+            None => self.store.detail(first)?.and_then(|detail| detail.error_message),
+        };
+        let short = |words: String| words.chars().take(FIRST_CHARS_MAX).collect::<String>();
+        Ok(words.map_or_else(String::new, |words| format!("; the first said: {}", short(words))))
     }
 
     /// A fan-out that is to be done again as a whole, if it may.

@@ -86,7 +86,7 @@ impl Node {
         Ok(Some(FanOut::of(items.len() as u32, &block)))
     }
 
-    fn with_block(&mut self, id: StepId) -> Result<Option<(Step, Block)>> {
+    pub(super) fn with_block(&mut self, id: StepId) -> Result<Option<(Step, Block)>> {
         if !self.bring(id)? {
             return Ok(None);
         }
