@@ -25,8 +25,11 @@ impl Node {
             }
         }
         // One group alone is told, and does not keep others from coming here.
-        let all_quiet = self.lease.groups.iter().all(|(group, _)| self.is_quiet(group, now));
-        self.stalled.store(!self.alerted.is_empty() && all_quiet, Ordering::Relaxed);
+        let of = |id: StepId| self.board.step(id).map(|step| step.dispatch_group.clone());
+        let goes_on = |group| !self.is_quiet(group, now) || self.sessions.have_of(group, of);
+        let mut mine = self.lease.groups.iter().map(|(group, _)| group);
+        let stalled = mine.clone().any(|group| self.alerted.contains(group)) && !mine.any(goes_on);
+        self.stalled.store(stalled, Ordering::Relaxed);
         Ok(())
     }
 

@@ -99,7 +99,7 @@ pub fn tell(plan: &Plan, spared: &BTreeSet<u32>, fans: &BTreeMap<u32, FanOut>) -
         let (key, fan) = (&plan.def(*def).key, fans.get(def)?);
         let (left, items) = (fan.left, fan.items);
         Some(match left == items {
-            true => format!("of step `{key}` all items are done again, for all of them failed"),
+            true => format!("of step `{key}` all items are done again, for none of them succeeded"),
             false => format!(
                 "of step `{key}` {left} of {items} items are done again; the others keep what they answered"
             ),

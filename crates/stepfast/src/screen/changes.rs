@@ -21,7 +21,7 @@ pub struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<(u32, u32)>,
     /// Items of it that failed.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub items_failed: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -46,7 +46,7 @@ impl Change {
     }
 }
 
-fn is_none(n: &u32) -> bool {
+fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 

@@ -25,7 +25,7 @@ impl Moment {
     }
 }
 
-/// Events and steps, oldest first; at the same instant as they are given, and the end of the workflow last.
+/// Events and steps, oldest first. At the same instant the steps stand before the end of the workflow, and behind that what followed from it.
 pub fn timeline(show: &WorkflowShow, events: &[WorkflowEventView]) -> Vec<Moment> {
     let event = |event: &WorkflowEventView| Moment {
         at: event.at.clone(),
@@ -33,7 +33,13 @@ pub fn timeline(show: &WorkflowShow, events: &[WorkflowEventView]) -> Vec<Moment
         step_key: event.step_key.clone(),
         note: event.data.as_ref().map(|data| data.get().into()),
     };
-    let mut moments: Vec<Moment> = events.iter().map(event).collect();
+    let mut end = None;
+    let behind_end = |told: &WorkflowEventView| {
+        end = end.take().or_else(|| is_end(&told.kind).then(|| told.at.clone())).filter(|at| *at == told.at);
+        end.is_some()
+    };
+    let ranks: Vec<bool> = events.iter().map(behind_end).collect();
+    let mut moments: Vec<(bool, Moment)> = ranks.into_iter().zip(events.iter().map(event)).collect();
     for step in &show.steps {
         let moment = |at: &String, kind: String, note| Moment {
             at: at.clone(),
@@ -43,20 +49,27 @@ pub fn timeline(show: &WorkflowShow, events: &[WorkflowEventView]) -> Vec<Moment
         };
         let is_told =
             |kind: &str| events.iter().any(|e| e.kind == kind && e.step_key.as_ref() == Some(&step.key));
-        moments.extend(step.started_at.iter().map(|at| moment(at, "step.started".into(), None)));
+        moments.extend(step.started_at.iter().map(|at| (false, moment(at, "step.started".into(), None))));
         let ended = format!("step.{}", step.state);
         if let Some(at) = step.completed_at.as_ref().filter(|_| !is_told(&ended)) {
             let span = took(step.started_at.as_ref(), Some(at), Timestamp(0)).map(length);
             let note = step.error.clone().or_else(|| span.map(|span| format!("after {span}")));
-            moments.push(moment(at, ended, note));
+            moments.push((false, moment(at, ended, note)));
         }
     }
-    moments.sort_by_key(|moment| (micros(&moment.at), is_end(&moment.kind)));
-    moments
+    moments.sort_by_key(|(behind_end, moment)| (micros(&moment.at), *behind_end));
+    moments.into_iter().map(|(_, moment)| moment).collect()
 }
 
 fn is_end(kind: &str) -> bool {
-    matches!(kind, "workflow.succeeded" | "workflow.failed" | "workflow.cancelled")
+    matches!(
+        kind,
+        "workflow.succeeded"
+            | "workflow.failed"
+            | "workflow.cancelled"
+            | "compensation.completed"
+            | "compensation.failed"
+    )
 }
 
 #[cfg(test)]
@@ -79,8 +92,9 @@ mod tests {
         };
         let events = [
             event(1, "1970-01-01T00:00:01Z", "workflow.started", None),
-            event(2, "1970-01-01T00:00:03Z", "workflow.succeeded", None),
-            event(3, "1970-01-01T00:00:04Z", "step.skipped", Some("gift")),
+            event(2, "1970-01-01T00:00:03Z", "workflow.failed", None),
+            event(3, "1970-01-01T00:00:03Z", "workflow.awaiting_resolution", None),
+            event(4, "1970-01-01T00:00:04Z", "step.skipped", Some("gift")),
         ];
         let told: Vec<String> = timeline(&show, &events).iter().map(|m| m.line(Paint::Plain)).collect();
         assert_eq!(
@@ -89,7 +103,8 @@ mod tests {
                 "1970-01-01T00:00:01Z  workflow.started",
                 "1970-01-01T00:00:02Z  step.started pay",
                 "1970-01-01T00:00:03Z  step.completed pay  after 1.0 s",
-                "1970-01-01T00:00:03Z  workflow.succeeded",
+                "1970-01-01T00:00:03Z  workflow.failed",
+                "1970-01-01T00:00:03Z  workflow.awaiting_resolution",
                 "1970-01-01T00:00:04Z  step.skipped gift",
             ]
         );

@@ -60,7 +60,12 @@ fn steps(shown: &Shown, detail: Detail, put: &mut dyn FnMut(String), pen: &Pen) 
     let width = picked.iter().map(|step| step.key.chars().count()).max().unwrap_or(0).min(KEY_CHARS_MAX);
     for step in &picked {
         put(row(step, width, pen));
-        let undone = shown.workflow.compensations.iter().filter(|line| line.step_key == step.key).map(undone);
+        let undone = shown
+            .workflow
+            .compensations
+            .iter()
+            .filter(|line| Some(&line.undoes) == step.step_id.as_ref())
+            .map(undone);
         let told = beneath(step).into_iter().chain(undone);
         told.for_each(|text| put(format!("    {}", pen.paint.dim(&text))));
         if let Some(inner) = shown.below.get(&step.key) {
@@ -138,7 +143,7 @@ fn beneath(step: &WorkflowStepView) -> Vec<String> {
 
 /// What became of undoing it.
 fn undone(line: &CompensationView) -> String {
-    let action = &line.action;
+    let action = cut(&line.action);
     let why = line.error.as_ref().map(|error| format!(": {}", cut(error))).unwrap_or_default();
     match &*line.state {
         "pending" => format!("↩ to be undone by {action}"),
@@ -240,16 +245,18 @@ pub mod tests {
     #[test]
     fn a_step_that_is_undone_says_by_what() {
         let mut order = shown("compensation_failed", &["pay action completed", "pack action completed"]);
-        let line = |step_key, action, state, error: Option<&str>| {
+        (order.workflow.steps[0].step_id, order.workflow.steps[1].step_id) =
+            (Some("8".into()), Some("9".into()));
+        let line = |undoes, action, state, error: Option<&str>| {
             serde_json::from_value(json!({
-                "compensation": 1, "step_key": step_key, "action": action, "state": state, "undoes": "9", "items_done": 0,
+                "compensation": 1, "step_key": "any", "action": action, "state": state, "undoes": undoes, "items_done": 0,
                 "items_skipped": 0, "error": error,
             }))
             .unwrap()
         };
         order.workflow.compensations = vec![
-            line("pay", "refund", "failed", Some("bank is closed")),
-            line("pack", "unpack", "succeeded", None),
+            line("8", "refund", "failed", Some("bank is closed")),
+            line("9", "unpack", "succeeded", None),
         ];
         let drawn = drawn(&order, Detail::Whole);
         let lines: Vec<&str> = drawn.lines().skip(1).map(str::trim).collect();

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// A second is divided into so many parts, and what one of them needs is taken at once.
 const PARTS: usize = 64;
+/// More than any node needs; a clock that stands still would make it more.
+const AHEAD_MAX: usize = 4_096;
 
 #[derive(Default)]
 pub struct Places {
@@ -42,7 +44,7 @@ impl Places {
             (self.second, self.needed) = (now, 0);
         }
         self.needed += n;
-        self.needed.max(self.before) / PARTS
+        (self.needed.max(self.before) / PARTS).min(AHEAD_MAX)
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Fan {
     pub block: BlockId,
     /// None: it has one child, whose answer is its own.
     pub items: Option<Items>,
+    /// What the first item that failed said, where this process heard it.
+    pub first_said: Option<String>,
     answers: BTreeMap<u32, Arc<str>>,
     /// More was answered than can be kept.
     bytes: usize,
@@ -40,7 +42,7 @@ pub enum Again {
 
 impl Fan {
     pub fn new(block: BlockId, items: Option<Items>) -> Fan {
-        Fan { block, items, answers: BTreeMap::new(), bytes: 0, again: Again::Unread(0) }
+        Fan { block, items, first_said: None, answers: BTreeMap::new(), bytes: 0, again: Again::Unread(0) }
     }
     pub fn len(&self) -> u32 {
         self.items.as_ref().map_or(1, |items| items.len() as u32)

@@ -16,9 +16,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use store::Result;
 
-/// Of what the first item that failed said; the item itself has all of it.
-const FIRST_CHARS_MAX: usize = 500;
-
 impl Node {
     /// Steps of workflows ended in this turn: what follows. True if something did.
     pub(in super::super) fn advance_workflows(&mut self, turn: &mut Turn, now: Timestamp) -> Result<bool> {
@@ -54,6 +51,10 @@ impl Node {
         };
         if entry.live.get(&part.def).is_some_and(|live| Some(live.run) == run) {
             self.item_ended(&mut entry, part.def, item, answer);
+            let fan = entry.live.get_mut(&part.def).and_then(|live| live.fan.as_mut());
+            if let Some(fan) = fan.filter(|fan| step.state.is_failed() && fan.first_said.is_none()) {
+                fan.first_said = self.error_of(step.id)?;
+            }
         }
         self.workflows.put(entry);
         Ok(())
@@ -104,7 +105,7 @@ impl Node {
             self.workflows.put(entry);
             return Ok(());
         }
-        let fans_out = fan.is_some();
+        let heard = fan.as_ref().map(|fan| fan.first_said.clone());
         let answer = match fan {
             Some(fan) => self.gathered(&entry, part.def, fan, step)?,
             None if step.state == State::Completed && entry.plan.reads(part.def) => Ok(self.answer_of(step)?),
@@ -117,8 +118,8 @@ impl Node {
             entry.answers.put(part.def, answer);
         }
         let mut said = self.board.said(step.id).and_then(|detail| detail.error_message.clone());
-        if let (true, Some(words)) = (fans_out && step.state.is_failed(), &mut said) {
-            *words += &self.words_of_first(step.id)?;
+        if let (Some(Reason::ChildrenFailed), Some(heard), Some(words)) = (step.reason, heard, &mut said) {
+            *words += &self.words_of_first(step.id, heard)?;
         }
         let error = too_much.clone().or(said);
         let state = if too_much.is_some() { State::Failed } else { step.state };
@@ -127,18 +128,27 @@ impl Node {
         self.go_on(turn, entry, next.into(), now)
     }
 
-    /// What the first item that failed said: the fan-out itself knows only which.
-    fn words_of_first(&mut self, fan_out: StepId) -> Result<String> {
-        let block = self.with_block(fan_out)?.map(|(_, block)| block);
-        let Some(first) = block.and_then(|block| block.blame.first().copied()) else {
-            return Ok(String::new());
-        };
-        let words = match self.board.said(first).and_then(|detail| detail.error_message.clone()) {
+    /// What the first item that failed said: the fan-out itself knows only which it was.
+    fn words_of_first(&mut self, fan_out: StepId, heard: Option<String>) -> Result<String> {
+        let words = match heard {
             Some(words) => Some(words),
-            None => self.store.detail(first)?.and_then(|detail| detail.error_message),
+            // Another process may have heard it.
+            None => {
+                let block = self.with_block(fan_out)?.map(|(_, block)| block);
+                let first = block.and_then(|block| block.blame.first().copied());
+                first.map_or(Ok(None), |first| self.error_of(first))?
+            }
         };
-        let short = |words: String| words.chars().take(FIRST_CHARS_MAX).collect::<String>();
-        Ok(words.map_or_else(String::new, |words| format!("; the first said: {}", short(words))))
+        let words = words.filter(|words| !words.is_empty());
+        Ok(words.map_or_else(String::new, |words| format!("; the first said: {words}")))
+    }
+
+    /// What a step that has failed said, in this turn or in one that is stored.
+    fn error_of(&mut self, step: StepId) -> Result<Option<String>> {
+        match self.board.said(step).and_then(|detail| detail.error_message.clone()) {
+            Some(words) => Ok(Some(words)),
+            None => Ok(self.store.detail(step)?.and_then(|detail| detail.error_message)),
+        }
     }
 
     /// A fan-out that is to be done again as a whole, if it may.
