@@ -30,6 +30,7 @@ mod triggers;
 mod turn;
 mod webhooks;
 mod workflows;
+mod would_create;
 
 pub use browsers::BrowserToken;
 pub use channels::ChannelOrder;
@@ -73,3 +74,4 @@ pub use subscriptions::{SecretChange, SigningSecret, SubscriptionChange};
 pub use triggers::{PauseToken, TokenOrder, TriggerOrder, Triggered};
 pub use turn::start_faults;
 pub use webhooks::{WEBHOOK_ID, WEBHOOK_SIGNATURE, WEBHOOK_TIMESTAMP, WebhookSecrets, variable_part};
+pub use would_create::would_create;

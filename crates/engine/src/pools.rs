@@ -14,6 +14,8 @@ pub enum Removal {
     Unknown,
     /// Steps of it run, or wait for it.
     InUse,
+    /// It is not what was seen.
+    Changed,
 }
 
 impl Engine {
@@ -27,8 +29,9 @@ impl Engine {
         self.with_store(move |store| set(store, pool, &seen, by)).await?
     }
 
-    pub async fn remove_pool(&self, name: Name, asked: Asked) -> Result<Removal> {
-        self.with_store(move |store| remove(store, name, asked)).await?
+    /// Remove a pool that nobody uses or waits for; where one was seen, if it is this one.
+    pub async fn remove_pool(&self, name: Name, seen: Option<Pool>, asked: Asked) -> Result<Removal> {
+        self.with_store(move |store| remove(store, &name, seen, asked)).await?
     }
 }
 
@@ -83,19 +86,27 @@ fn audited(pool: &Pool, before: Option<&Pool>, by: String) -> AuditEntry {
     }
 }
 
-fn remove(store: &mut dyn Store, name: Name, asked: Asked) -> Result<Removal> {
-    let known = pools::all(store.reader())?;
-    let Some(before) = known.iter().find(|known| known.pool.name == name) else {
-        return Ok(Removal::Unknown);
-    };
-    let target = format!("pool {name}");
-    let before = Some(before.pool.to_string());
+fn remove(store: &mut dyn Store, name: &Name, seen: Option<Pool>, asked: Asked) -> Result<Removal> {
+    let Some(is) = find(store, name)? else { return Ok(Removal::Unknown) };
+    if seen.is_some_and(|seen| seen != is) {
+        return Ok(Removal::Changed);
+    }
+    let (target, before) = (format!("pool {name}"), Some(is.to_string()));
     let Asked { who, why } = asked;
     let entry = AuditEntry { who, verb: "remove pool".into(), target, why, before, after: None };
     let at = store.now();
-    let found = store.change(vec![Change::RemovePool { name }, Change::Audit { at, entry }])?;
-    if found.starts_with(&[0]) {
-        return Ok(Removal::InUse);
+    let gone = Change::RemovePool { seen: is.clone() };
+    if !store.change(vec![gone, Change::Audit { at, entry }])?.starts_with(&[0]) {
+        return Ok(Removal::Removed);
     }
-    Ok(Removal::Removed)
+    Ok(match find(store, name)? {
+        None => Removal::Unknown,
+        Some(now) if now == is => Removal::InUse,
+        Some(_) => Removal::Changed,
+    })
+}
+
+fn find(store: &mut dyn Store, name: &Name) -> Result<Option<Pool>> {
+    let known = pools::all(store.reader())?;
+    Ok(known.into_iter().map(|known| known.pool).find(|pool| pool.name == *name))
 }

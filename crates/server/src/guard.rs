@@ -151,6 +151,7 @@ async fn check(app: &App, caller: &Caller, request: &mut Parts) -> Result<(), Ap
     storable(request)?;
     if let Some(Access::Needs(right)) = access {
         caller.must(right)?;
+        route.map_or(Ok(()), |route| route.hears(request))?;
         if let Some(scope) = caller.scope(app) {
             scope.admit(app, within.unwrap_or_default(), request).await?;
         }

@@ -154,8 +154,11 @@ impl Door {
 
     pub async fn remove_pool(&self, name: &str, asked: Asked) -> Result<()> {
         match self {
-            Door::Local { local, .. } => match local.engine.remove_pool(name.into(), asked).await? {
+            Door::Local { local, .. } => match local.engine.remove_pool(name.into(), None, asked).await? {
                 Removal::Removed => Ok(()),
+                Removal::Changed => {
+                    bail!(Refused(format!("pool `{name}` was changed in the same moment; try again")))
+                }
                 Removal::Unknown => bail!(Refused(format!("there is no pool `{name}`"))),
                 Removal::InUse => bail!(Refused(server::convert::POOL_IN_USE.into())),
             },

@@ -15,6 +15,7 @@ use crate::{Refused, Unavailable};
 use anyhow::{Result, bail};
 use model::definition::Definition;
 use model::{Timestamp, WorkflowId, limits};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use server::{answers, convert};
 use std::collections::HashMap;
@@ -208,6 +209,14 @@ impl Window {
                 read(&shown)
             }
         }
+    }
+
+    /// What a server says would come of a call.
+    pub async fn try_out<T: DeserializeOwned>(&self, path: &[&str], body: &impl Serialize) -> Result<T> {
+        let Window::Server { url, http } = self else { bail!("only a server is asked") };
+        let mut url = under(url, path)?;
+        url.query_pairs_mut().append_pair("dry_run", "true");
+        send(http.post(url.clone()).json(body), url.as_str()).await
     }
 
     /// What a server answers.

@@ -65,8 +65,8 @@ pub fn change(sql: &dyn Sql, new: &Stored) -> Result<u64> {
     sql.execute(text, &[&said(new)[..], params![new.revision]].concat())
 }
 
-pub fn remove(sql: &dyn Sql, name: &str) -> Result<u64> {
-    sql.execute("delete from channels where name = $1", params![name])
+pub fn remove(sql: &dyn Sql, name: &str, revision: u64) -> Result<u64> {
+    sql.execute("delete from channels where name = $1 and revision = $2", params![name, revision])
 }
 
 /// `$1` to `$11` of what writes a channel.

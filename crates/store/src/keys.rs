@@ -47,9 +47,9 @@ pub enum Change {
         pool: Pool,
         seen: Pool,
     },
-    /// Unless it is used or waited for.
+    /// If it still is as it was seen, unless it is used or waited for.
     RemovePool {
-        name: Name,
+        seen: Pool,
     },
     /// Unless this version is on record.
     PutDefinition {
@@ -60,14 +60,18 @@ pub enum Change {
     AddSubscription(Stored),
     /// If it still is as it was seen.
     ChangeSubscription(Stored),
+    /// If it still is as it was seen.
     RemoveSubscription {
         id: SubscriptionId,
+        revision: u64,
     },
     AddChannel(channels::Stored),
     /// If it still is as it was seen.
     ChangeChannel(channels::Stored),
+    /// If it still is as it was seen.
     RemoveChannel {
         name: String,
+        revision: u64,
     },
     /// If it still is as it was seen; with what is told of it.
     ChangeAlert(Box<AlertChange>),
@@ -131,14 +135,14 @@ fn one(sql: &dyn Sql, change: &Change) -> Result<u64> {
         }
         Change::PutPool { pool } => pools::put(sql, pool),
         Change::SetPool { pool, seen } => pools::set(sql, pool, seen),
-        Change::RemovePool { name } => sql.execute(statements::REMOVE_POOL, params![&**name]),
+        Change::RemovePool { seen } => pools::remove(sql, seen),
         Change::PutDefinition { definition, at, by } => workflows::put(sql, definition, *at, by),
         Change::AddSubscription(new) => subscriptions::add(sql, new),
         Change::ChangeSubscription(new) => subscriptions::change(sql, new),
-        Change::RemoveSubscription { id } => subscriptions::remove(sql, *id),
+        Change::RemoveSubscription { id, revision } => subscriptions::remove(sql, *id, *revision),
         Change::AddChannel(new) => channels::add(sql, new),
         Change::ChangeChannel(new) => channels::change(sql, new),
-        Change::RemoveChannel { name } => channels::remove(sql, name),
+        Change::RemoveChannel { name, revision } => channels::remove(sql, name, *revision),
         Change::ChangeAlert(change) => alerts::change(sql, change),
         Change::PutStuckRule(rule) => stuck::put_rule(sql, rule),
         Change::RemoveStuckRule { name, version } => stuck::remove_rule(sql, name, *version),

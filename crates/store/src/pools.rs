@@ -61,6 +61,11 @@ pub fn set(sql: &dyn Sql, pool: &Pool, seen: &Pool) -> Result<u64> {
     sql.execute(statements::SET_POOL, values)
 }
 
+pub fn remove(sql: &dyn Sql, seen: &Pool) -> Result<u64> {
+    let (starts, per, burst) = columns(seen.rate);
+    sql.execute(statements::REMOVE_POOL, params![&*seen.name, seen.concurrency, starts, per, burst])
+}
+
 fn columns(rate: Option<Rate>) -> (Option<u32>, Option<i64>, Option<u32>) {
     let per = rate.map(|r| i64::try_from(r.per.as_micros()).unwrap_or(i64::MAX));
     (rate.map(|r| r.starts), per, rate.map(|r| r.burst))

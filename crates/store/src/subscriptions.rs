@@ -77,8 +77,8 @@ pub fn change(sql: &dyn Sql, new: &Stored) -> Result<u64> {
     sql.execute(text, values)
 }
 
-pub fn remove(sql: &dyn Sql, id: SubscriptionId) -> Result<u64> {
-    sql.execute("delete from subscriptions where id = $1", params![id])
+pub fn remove(sql: &dyn Sql, id: SubscriptionId, revision: u64) -> Result<u64> {
+    sql.execute("delete from subscriptions where id = $1 and revision = $2", params![id, revision])
 }
 
 fn written(value: &impl serde::Serialize) -> String {

@@ -190,10 +190,10 @@ async fn a_chain_may_begin_behind_rows_without_a_hash() {
 #[tokio::test]
 async fn what_was_not_done_is_not_told() {
     let stage = told().await;
-    let unknown = stage.engine.remove_pool("nothing".into(), Asked::by("bob")).await.unwrap();
+    let unknown = stage.engine.remove_pool("nothing".into(), None, Asked::by("bob")).await.unwrap();
     assert_eq!(unknown, engine::Removal::Unknown);
     assert_eq!(stage.browse().audit(10).unwrap().len(), 5);
-    let gone = stage.engine.remove_pool("mail".into(), Asked::by("bob")).await.unwrap();
+    let gone = stage.engine.remove_pool("mail".into(), None, Asked::by("bob")).await.unwrap();
     assert_eq!(gone, engine::Removal::Removed);
     let (rows, _) = stage.browse().audit_page(&newest(1)).unwrap();
     assert_eq!((rows[0].0, rows[0].2.verb.as_str()), (6, "remove pool"));

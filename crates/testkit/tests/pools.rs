@@ -169,7 +169,7 @@ async fn a_pool_is_made_before_it_is_named_and_goes_when_nothing_uses_it() {
     set(&stage, "card", Some(1), None).await;
     stage.create(many("hold", Some("card"), 2)).await;
     let remove =
-        async |stage: &Stage| stage.engine.remove_pool("card".into(), Asked::by("test")).await.unwrap();
+        async |stage: &Stage| stage.engine.remove_pool("card".into(), None, Asked::by("test")).await.unwrap();
     assert_eq!(remove(&stage).await, Removal::InUse, "it is waited for");
     for _ in 0..2 {
         let claims = handed(&mut stage).await;
@@ -262,7 +262,10 @@ async fn a_removed_pool_cannot_be_named() {
     let stage = Stage::new().await;
     set(&stage, "card", Some(1), None).await;
     stage.create(many("hold", None, 1)).await;
-    assert_eq!(stage.engine.remove_pool("card".into(), Asked::by("test")).await.unwrap(), Removal::Removed);
+    assert_eq!(
+        stage.engine.remove_pool("card".into(), None, Asked::by("test")).await.unwrap(),
+        Removal::Removed
+    );
     let new = NewStep { pool: Some("card".into()), ..NewStep::of("hold") };
     let refused = stage.engine.create(vec![new]).await.unwrap_err().to_string();
     assert!(refused.contains("`card` is not a pool"), "{refused}");

@@ -146,8 +146,8 @@ async fn only_what_was_asked_for_is_delivered() {
         ..SubscriptionChange::default()
     };
     scene.stage.engine.change_subscription(all.id, gone, "me".into()).await.unwrap().unwrap();
-    assert!(scene.stage.engine.remove_subscription(labelled.id, "me".into()).await.unwrap());
-    assert!(!scene.stage.engine.remove_subscription(labelled.id, "me".into()).await.unwrap());
+    assert!(scene.stage.engine.remove_subscription(labelled.id, None, "me".into()).await.unwrap());
+    assert!(!scene.stage.engine.remove_subscription(labelled.id, None, "me".into()).await.unwrap());
     scene.stage.start("order", json!({})).await;
     scene.rest().await;
     let counts = [&all, &skipped, &of_other, &labelled].map(|one| scene.deliveries(one).len());

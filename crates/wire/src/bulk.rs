@@ -68,6 +68,15 @@ pub struct BulkFilter {
     /// Of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_id: Option<String>,
+    /// Of steps: the workflow that they belong to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// Of steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_group: Option<String>,
+    /// Of steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// Of workflows: the name of their definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,

@@ -85,7 +85,7 @@ pub use progress::{PartItems, PartView, ProgressPage, ProgressShow};
 pub use retention::{RetainedView, RetentionBody};
 pub use step::{
     AttemptPage, AttemptView, ChildrenView, CreatedPage, CreatedView, DeliveryView, EventView, LogView,
-    ProgressView, StepPage, StepShow, StepView,
+    ProgressView, StepPage, StepShow, StepView, WouldCreateView,
 };
 pub use stuck::{
     DetectBody, DetectedView, DetectionView, LeftView, StuckAutoBody, StuckCallBody, StuckRuleBody,
@@ -105,4 +105,5 @@ pub use workflow::{
     CloudEvent, CompensationView, DecisionPage, DecisionView, EarlierRun, ItemCounts, ItemPage,
     ResolutionView, ResolveBody, StartBody, StartedView, WorkflowEventPage, WorkflowEventView,
     WorkflowOperateBody, WorkflowOperatedView, WorkflowPage, WorkflowShow, WorkflowStepView, WorkflowView,
+    WouldStartView,
 };

@@ -119,6 +119,13 @@ pub struct CreatedPage {
     pub steps: Vec<CreatedView>,
 }
 
+/// What a dry run says of steps that could be made: how many, those within others too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WouldCreateView {
+    pub steps: u64,
+    pub dry_run: bool,
+}
+
 /// An attempt that did not simply succeed, or a delivery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptView {

@@ -38,6 +38,14 @@ pub struct StartedView {
     pub dispatch_group: String,
 }
 
+/// What a dry run says of a workflow that could be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WouldStartView {
+    pub workflow: String,
+    pub version: String,
+    pub dry_run: bool,
+}
+
 /// One workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowView {

@@ -10,19 +10,23 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-const ROLES: [&str; 4] = ["viewer", "operator", "worker", "admin"];
+/// A role, and the queue that its key is for; without one it is for all.
+const CALLERS: [(&str, Option<&str>); 5] =
+    [("viewer", None), ("operator", None), ("operator", Some("default")), ("worker", None), ("admin", None)];
 
 /// Examples for each operation, where nobody asks for more.
 const EXAMPLES: &str = "10";
 
-/// The first two answer for as long as somebody listens; the third says 503 where no queue is configured, which is meant. With the last an
-/// administrator revokes the key that asks, for its id is in the list of keys, and nothing but 401 comes after it.
-const LEFT_OUT: [&str; 4] = ["live_listen", "events_listen", "dispatch_process", "keys_revoke"];
+/// The first two answer for as long as somebody listens; the third says 503 where no queue is configured, which is meant.
+const LEFT_OUT: [&str; 3] = ["live_listen", "events_listen", "dispatch_process"];
+
+/// With it an administrator revokes the key that asks, for its id is in the list of keys, and nothing but 401 comes after it.
+const NOT_AS_ADMIN: &str = "keys_revoke";
 
 /// What must hold of every answer. That whatever the schema allows is accepted is not among it: a step must exist to be cancelled. Nor is
 /// that whatever it forbids is refused: a form sends a blank for what nobody wrote, and HTTP takes the blanks around a header away.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
-                      response_schema_conformance,ignored_auth,unsupported_method";
+                      response_schema_conformance,ignored_auth,unsupported_method,use_after_free,ensure_resource_availability";
 
 /// Two definitions that say much, and the words with which each thing of the API is made once. What is made stands there before anybody
 /// asks: a list that is empty holds nothing that could be told wrong.
@@ -77,13 +81,16 @@ pub fn run() -> Result<()> {
     install::schemathesis()?;
     let binary = repo::program()?;
     let asker = repo::target_directory()?.join("schemathesis").join("bin").join("schemathesis");
-    for role in ROLES {
-        eprintln!("-- as {role}");
+    for (role, queue) in CALLERS {
+        let caller = queue.map_or(role.to_string(), |queue| format!("{role} of the queue {queue}"));
+        eprintln!("-- as {caller}");
         let directory = tempfile::tempdir().context("could not make a temporary directory")?;
-        let key = key(&binary, directory.path(), role)?;
+        let key = key(&binary, directory.path(), (role, queue))?;
         set_the_scene(&binary, directory.path())?;
         let served = Served::start(&binary, directory.path())?;
-        ask(&asker, directory.path(), &served.url, &key).with_context(|| format!("as {role}"))?;
+        let left_out = LEFT_OUT.into_iter().chain((role == "admin").then_some(NOT_AS_ADMIN));
+        ask((&asker, directory.path()), (&served.url, &key), left_out)
+            .with_context(|| format!("as {caller}"))?;
         served.ends_well()?;
     }
     Ok(())
@@ -107,9 +114,10 @@ fn set_the_scene(binary: &Path, directory: &Path) -> Result<()> {
 }
 
 /// A key of this role, made before there is a server to ask.
-fn key(binary: &Path, directory: &Path, role: &str) -> Result<String> {
+fn key(binary: &Path, directory: &Path, (role, queue): (&str, Option<&str>)) -> Result<String> {
     let mut command = stepfast(binary, directory);
     command.args(["keys", "create", "--json", "--name", role, "--role", role]);
+    command.args(queue.into_iter().flat_map(|queue| ["--scope", queue]));
     let output = command.output().context("could not start `stepfast keys create`")?;
     let made: serde_json::Value =
         serde_json::from_slice(&output.stdout).context("`stepfast keys create` did not answer with JSON")?;
@@ -154,7 +162,11 @@ impl Drop for Served {
 }
 
 /// What it leaves behind is gone with the directory.
-fn ask(asker: &Path, directory: &Path, url: &str, key: &str) -> Result<()> {
+fn ask(
+    (asker, directory): (&Path, &Path),
+    (url, key): (&str, &str),
+    left_out: impl Iterator<Item = &'static str>,
+) -> Result<()> {
     let asked = std::env::var("STEPFAST_EXAMPLES").ok();
     let examples = asked.as_deref().unwrap_or(EXAMPLES);
     let mut command = Command::new(asker);
@@ -162,7 +174,7 @@ fn ask(asker: &Path, directory: &Path, url: &str, key: &str) -> Result<()> {
     command.args(["run", &format!("{url}/openapi.json"), "--no-color"]);
     command.args(["--header", &format!("Authorization: Bearer {key}")]);
     command.args(["--checks", CHECKS, "--phases", "coverage,fuzzing,stateful", "--max-examples", examples]);
-    for operation in LEFT_OUT {
+    for operation in left_out {
         command.args(["--exclude-operation-id", operation]);
     }
     command.args(["--workers", "2", "--request-timeout", "15", "--generation-database", "none"]);

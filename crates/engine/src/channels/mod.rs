@@ -36,20 +36,30 @@ impl fmt::Debug for ChannelOrder {
 }
 
 impl Engine {
-    /// Make a channel, or change the one of this name. A secret that was made is in the answer and can never be had again.
+    /// Make a channel, or change the one of this name, where a revision is given if it is this one. A secret that was made is in the
+    /// answer and can never be had again.
     pub async fn put_channel(
         &self,
         order: ChannelOrder,
+        expected: Option<u64>,
         by: String,
     ) -> Result<(Channel, Option<SigningSecret>)> {
         let keys = self.keys().clone();
-        self.with_store(move |store| put(store, order, &by, &keys)).await?
+        self.with_store(move |store| {
+            seen(store, &order.channel.name, expected)?;
+            put(store, order, &by, &keys)
+        })
+        .await?
     }
 
-    /// What was to be sent already still is; whether there was such a channel.
-    pub async fn remove_channel(&self, name: String, by: String) -> Result<bool> {
+    /// What was to be sent already still is; whether there was such a channel. Where a revision is given, it must be this one.
+    pub async fn remove_channel(&self, name: String, expected: Option<u64>, by: String) -> Result<bool> {
         let keys = self.keys().clone();
-        self.with_store(move |store| remove(store, &name, &by, &keys)).await?
+        self.with_store(move |store| {
+            seen(store, &name, expected)?;
+            remove(store, &name, &by, &keys)
+        })
+        .await?
     }
 
     /// Tell one channel something, once for each key; whoever decides for it says what became of it.
@@ -141,6 +151,16 @@ pub(crate) fn open(
     };
     let secrets = stored.secrets.iter().map(|text| keys.open_text(owner, text));
     Ok((Channel { url, ..stored.channel.clone() }, secrets.collect::<std::result::Result<_, _>>()?))
+}
+
+/// What somebody decided about another revision is not done.
+fn seen(store: &mut dyn Store, name: &str, expected: Option<u64>) -> Result<()> {
+    let Some(expected) = expected else { return Ok(()) };
+    match record::find(store.reader(), name)? {
+        None => Err(EngineError::NoChannel(name.into())),
+        Some(stored) if stored.revision == expected => Ok(()),
+        Some(stored) => Err(EngineError::changed(format!("channel `{name}`"), stored.revision)),
+    }
 }
 
 /// Nothing is written down where nothing changes.
@@ -247,8 +267,7 @@ fn write(
     };
     let change = if before.is_some() { Change::ChangeChannel(new) } else { Change::AddChannel(new) };
     if store.change(vec![change, Change::Audit { at, entry }])?.starts_with(&[0]) {
-        let problem = format!("somebody else changed the channel `{}`; try again", channel.name);
-        return Err(StoreError::Busy(problem).into());
+        return Err(busy(&channel.name));
     }
     Ok(())
 }
@@ -256,11 +275,18 @@ fn write(
 fn remove(store: &mut dyn Store, name: &str, by: &str, keys: &Keyring) -> Result<bool> {
     let Some(before) = record::find(store.reader(), name)? else { return Ok(false) };
     let at = store.now();
+    let removed = Change::RemoveChannel { name: name.into(), revision: before.revision };
     let before = Some(told_of(&before, keys));
     let entry = AuditEntry { before, ..entry("remove channel", name, by) };
-    let removed = Change::RemoveChannel { name: name.into() };
     let found = store.change(vec![removed, Change::Audit { at, entry }])?;
+    if found.starts_with(&[0]) && record::find(store.reader(), name)?.is_some() {
+        return Err(busy(name));
+    }
     Ok(!found.starts_with(&[0]))
+}
+
+fn busy(name: &str) -> EngineError {
+    StoreError::Busy(format!("somebody else changed the channel `{name}`; try again")).into()
 }
 
 fn entry(verb: &str, name: &str, by: &str) -> AuditEntry {

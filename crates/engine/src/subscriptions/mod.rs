@@ -60,9 +60,14 @@ impl Engine {
         self.with_store(move |store| changed(store, id, change, (by, &keys))).await?
     }
 
-    /// What was to be delivered already still is; whether there was such a subscription.
-    pub async fn remove_subscription(&self, id: SubscriptionId, by: String) -> Result<bool> {
-        self.with_store(move |store| remove(store, id, by)).await?
+    /// What was to be delivered already still is; whether there was such a subscription. Where a revision is given, it must be this one.
+    pub async fn remove_subscription(
+        &self,
+        id: SubscriptionId,
+        expected: Option<u64>,
+        by: String,
+    ) -> Result<bool> {
+        self.with_store(move |store| remove(store, id, expected, by)).await?
     }
 
     /// Deliver something of no meaning; none if there is no such subscription.
@@ -137,10 +142,7 @@ fn changed(
     (by, keys): (String, &Keyring),
 ) -> Result<Option<(Subscription, Option<SigningSecret>)>> {
     let Some(before) = record::find(store.reader(), id)? else { return Ok(None) };
-    let revision = before.subscription.revision;
-    if change.expected.is_some_and(|expected| expected != revision) {
-        return Err(EngineError::changed(format!("subscription {id}"), revision));
-    }
+    seen(&before, change.expected)?;
     let mut after = before.clone();
     if let Some(asked) = change.asked {
         after.subscription.asked = NewSubscription { types: plain_types(asked.types), ..asked };
@@ -172,12 +174,26 @@ fn changed(
     Ok(record::find(store.reader(), id)?.map(|stored| (stored.subscription, secret)))
 }
 
-fn remove(store: &mut dyn Store, id: SubscriptionId, by: String) -> Result<bool> {
+/// What somebody decided about another revision is not done.
+fn seen(stored: &Stored, expected: Option<u64>) -> Result<()> {
+    let Subscription { id, revision, .. } = &stored.subscription;
+    if expected.is_some_and(|expected| expected != *revision) {
+        return Err(EngineError::changed(format!("subscription {id}"), *revision));
+    }
+    Ok(())
+}
+
+fn remove(store: &mut dyn Store, id: SubscriptionId, expected: Option<u64>, by: String) -> Result<bool> {
     let Some(before) = record::find(store.reader(), id)? else { return Ok(false) };
+    seen(&before, expected)?;
     let at = store.now();
     let entry = record_of("remove subscription", &before.subscription, &by);
     let entry = AuditEntry { before: Some(told(&before)), ..entry };
-    let removed = store.change(vec![Change::RemoveSubscription { id }, Change::Audit { at, entry }])?;
+    let gone = Change::RemoveSubscription { id, revision: before.subscription.revision };
+    let removed = store.change(vec![gone, Change::Audit { at, entry }])?;
+    if removed.starts_with(&[0]) && record::find(store.reader(), id)?.is_some() {
+        return Err(EngineError::SubscriptionChanged(id));
+    }
     Ok(!removed.starts_with(&[0]))
 }
 

@@ -1,6 +1,7 @@
 //! Who may call what: what each route asks for, who a caller is, and the keys that say so.
 
 mod caller;
+mod heard;
 mod keyring;
 mod looking;
 mod pace;
@@ -10,6 +11,7 @@ mod scope;
 mod way;
 
 pub use caller::{Caller, Shown};
+pub use heard::Heard;
 pub use keyring::Keyring;
 pub use looking::{is_open, looking};
 pub use pace::Pace;
@@ -21,6 +23,7 @@ pub use way::{Cookies, Page, Way};
 use crate::describe::Operation;
 use axum::http::Method;
 use model::Right;
+use std::sync::OnceLock;
 
 /// What a route asks of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,7 @@ pub struct Route {
     pub name: String,
     /// What its handler takes and answers.
     pub(crate) describe: fn(&mut Operation),
+    pub(crate) heard: OnceLock<Heard>,
 }
 
 /// The body of a call that changes something.

@@ -10,7 +10,7 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::routing::{self, MethodRouter};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One method with its handler, before it has a path.
 pub struct Declared {
@@ -28,6 +28,7 @@ impl Declared {
             within: Within::Closed,
             name: name_of::<H>(),
             describe: <H as Described<D>>::describe,
+            heard: OnceLock::new(),
         };
         Declared { route, handler }
     }

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::convert;
 use crate::describe::Tagged;
 use crate::error::ApiError;
-use crate::extract::{Params, Path, Posted, Signed, page_size};
+use crate::extract::{Expected, Params, Path, Posted, Signed, page_size};
 use crate::pages::{Order, Wanted, part, place_in_time};
 use axum::Json;
 use axum::extract::State;
@@ -41,11 +41,12 @@ async fn found(app: &App, name: &str) -> Result<wire::ChannelView, ApiError> {
 pub async fn put(
     State(app): State<Arc<App>>,
     caller: Caller,
+    expected: Expected,
     Posted(mut body): Posted<wire::ChannelBody>,
 ) -> Result<Json<wire::ChannelMadeView>, ApiError> {
     let by = caller.signed(body.by.take())?;
     let order = convert::channel(body).map_err(ApiError::Invalid)?;
-    let (put, secret) = app.site.engine.put_channel(order, by).await?;
+    let (put, secret) = app.site.engine.put_channel(order, expected.revision()?, by).await?;
     let about = found(&app, &put.name).await?;
     Ok(Json(convert::channel_made_view(about, secret.as_ref())))
 }
@@ -54,10 +55,11 @@ pub async fn remove(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(name): Path<String>,
+    expected: Expected,
     Posted(Signed { by }): Posted<Signed>,
 ) -> Result<Json<wire::RemovedView>, ApiError> {
     let by = caller.signed(by)?;
-    match app.site.engine.remove_channel(name.clone(), by).await? {
+    match app.site.engine.remove_channel(name.clone(), expected.revision()?, by).await? {
         true => Ok(Json(wire::RemovedView { removed: name })),
         false => Err(ApiError::Engine(EngineError::NoChannel(name))),
     }

@@ -1,6 +1,5 @@
 //! Definitions of workflows: store one, list and show them, and draw one.
 
-use super::operate::How;
 use crate::access::Caller;
 use crate::answers::{self, Standing};
 use crate::app::App;
@@ -22,13 +21,22 @@ use store::Browse;
 /// What the text is called where something is wrong with it.
 const NAME: &str = "definition";
 
+/// The body is the definition, so what is said of the call stands in its address.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Said {
+    dry_run: bool,
+    /// Who asks, where the caller has no key.
+    by: Option<String>,
+}
+
 pub async fn apply(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Params(How { dry_run }): Params<How>,
+    Params(Said { dry_run, by }): Params<Said>,
     PostedDefinition(text): PostedDefinition,
 ) -> Result<MadeOrThere<wire::DefinitionApplied>, ApiError> {
-    let by = caller.signed(None)?;
+    let by = caller.signed(by)?;
     let read = tokio::task::spawn_blocking(move || definition::read(&text, NAME).map(|read| read.definition));
     let given_up = |_| ApiError::NotReady("the definition was not read to its end".into());
     let definition = read.await.map_err(given_up)?.map_err(ApiError::Definition)?;

@@ -30,12 +30,20 @@ pub async fn list(
     Ok(Json(app.read(move |browse| answers::message_groups(browse, &after, limit)).await?))
 }
 
+/// How much of a line is told; `GET /v1/steps` lists all that is in it.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Front {
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
+    limit: Option<usize>,
+}
+
 pub async fn show(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
-    Params(wanted): Params<Wanted>,
+    Params(Front { limit }): Params<Front>,
 ) -> Result<Json<wire::MessageGroupShow>, ApiError> {
-    let limit = page_size(wanted.limit)?;
+    let limit = page_size(limit)?;
     let named = name.clone();
     let found = app.read(move |browse| answers::message_group(browse, &named, limit)).await?;
     let idle =

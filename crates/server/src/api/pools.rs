@@ -11,7 +11,7 @@ use crate::pages::{Order, Wanted, part};
 use axum::Json;
 use axum::extract::State;
 use engine::Removal;
-use model::PoolUse;
+use model::{Pool, PoolUse};
 use std::sync::Arc;
 use store::Asked;
 
@@ -52,29 +52,39 @@ pub async fn set(
     let by = caller.signed(body.by.take())?;
     let pool = convert::pool(&body).map_err(|fault| ApiError::Invalid(vec![fault]))?;
     let name = pool.name.clone();
-    match expected.text() {
+    match seen(&app, &name, &expected).await? {
         None => app.site.engine.put_pool(pool, by).await?,
-        Some(tag) => {
-            let changed = || ApiError::Changed(format!("pool `{name}` has changed since; look at it again"));
-            let seen = found(&app, &name).await.map_err(|_| changed())?.pool;
-            let is_seen = convert::pool_tag(&seen) == tag;
-            let set = if is_seen { app.site.engine.set_pool(pool, seen, by).await? } else { None };
-            set.ok_or_else(changed)?;
+        Some(seen) => {
+            app.site.engine.set_pool(pool, seen, by).await?.ok_or_else(|| changed(&name))?;
         }
     }
     Ok(tagged(&app, &found(&app, &name).await?))
+}
+
+/// What the caller has seen, where it says so and it still is.
+async fn seen(app: &App, name: &str, expected: &Expected) -> Result<Option<Pool>, ApiError> {
+    let Some(tag) = expected.text() else { return Ok(None) };
+    let is = found(app, name).await.map_err(|_| changed(name))?.pool;
+    if convert::pool_tag(&is) == tag { Ok(Some(is)) } else { Err(changed(name)) }
+}
+
+fn changed(name: &str) -> ApiError {
+    ApiError::Changed(format!("pool `{name}` has changed since; look at it again"))
 }
 
 pub async fn remove(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(name): Path<String>,
+    expected: Expected,
     Posted(body): Posted<wire::OperateBody>,
 ) -> Result<Json<wire::RemovedView>, ApiError> {
     let (who, why) = (caller.signed(body.by)?, Some(Reason::Needed.said(body.why)?));
-    match app.site.engine.remove_pool(name.as_str().into(), Asked { who, why }).await? {
+    let seen = seen(&app, &name, &expected).await?;
+    match app.site.engine.remove_pool(name.as_str().into(), seen, Asked { who, why }).await? {
         Removal::Removed => Ok(Json(wire::RemovedView { removed: name })),
         Removal::Unknown => Err(ApiError::NotFound(format!("there is no pool `{name}`"))),
+        Removal::Changed => Err(changed(&name)),
         Removal::InUse => Err(ApiError::Conflict(convert::POOL_IN_USE.into())),
     }
 }

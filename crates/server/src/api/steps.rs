@@ -1,11 +1,12 @@
 //! Steps: create, list, show, and what their attempts came to.
 
+use super::operate::How;
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::attempts::{page, read_cursor};
 use crate::convert;
-use crate::describe::{Created, Tagged};
+use crate::describe::{MadeOrTried, Tagged};
 use crate::error::ApiError;
 use crate::extract::{Params, Posted, ThisStep, Traced, page_size};
 use axum::Json;
@@ -30,8 +31,9 @@ pub async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     Traced(trace): Traced,
+    Params(How { dry_run }): Params<How>,
     Posted(mut body): Posted<CreateSteps>,
-) -> Result<Created<wire::CreatedPage>, ApiError> {
+) -> Result<MadeOrTried<wire::CreatedPage, wire::WouldCreateView>, ApiError> {
     if let Some(trace) = trace.map(|trace| trace.to_string()) {
         let none = body.steps.iter_mut().filter(|step| step.trace.is_none() && step.parent_step_id.is_none());
         none.for_each(|step| step.trace = Some(trace.clone()));
@@ -47,11 +49,25 @@ pub async fn create(
         }
         body.steps = steps;
     }
+    if dry_run {
+        return Ok(MadeOrTried::Tried(would_create(&app, body.steps).await?));
+    }
     let created = match caller.signature() {
         Some(by) => engine.create_by(body.steps, by).await?,
         None => engine.create(body.steps).await?,
     };
-    Ok(Created(wire::CreatedPage { steps: created.iter().map(convert::created_view).collect() }))
+    let steps = created.iter().map(convert::created_view).collect();
+    Ok(MadeOrTried::Made(wire::CreatedPage { steps }))
+}
+
+async fn would_create(app: &App, steps: Vec<NewStep>) -> Result<wire::WouldCreateView, ApiError> {
+    let (queues, now) = (app.site.engine.queues().to_vec(), app.now());
+    let read = move |browse: &Browse| {
+        let groups: Vec<_> = browse.groups()?.into_iter().map(|group| group.dispatch_group).collect();
+        engine::would_create(browse, &steps, (&groups, &queues), now)
+    };
+    let steps = app.read(read).await?.map_err(ApiError::Invalid)? as u64;
+    Ok(wire::WouldCreateView { steps, dry_run: true })
 }
 
 /// The parameters of a list, as written.
@@ -67,6 +83,9 @@ pub struct Wanted {
     pub relatable_type: Option<String>,
     pub relatable_id: Option<String>,
     pub block_id: Option<String>,
+    pub workflow_id: Option<String>,
+    pub message_group: Option<String>,
+    pub pool: Option<String>,
     #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     pub limit: Option<usize>,
     /// The id of the last step of the page before.
@@ -88,6 +107,9 @@ impl Wanted {
             ("relatable_type", self.relatable_type.clone()),
             ("relatable_id", self.relatable_id.clone()),
             ("block_id", self.block_id.clone()),
+            ("workflow_id", self.workflow_id.clone()),
+            ("message_group", self.message_group.clone()),
+            ("pool", self.pool.clone()),
             ("limit", self.limit.map(|n| n.to_string())),
             ("after", self.after.clone()),
             ("ascending", self.ascending.then(|| "true".into())),
@@ -107,6 +129,9 @@ impl Wanted {
             relatable_type: self.relatable_type,
             relatable_id: self.relatable_id,
             block: self.block_id.map(|text| read("block_id", &text)).transpose()?,
+            workflow: self.workflow_id.map(|text| read("workflow_id", &text)).transpose()?,
+            message_group: self.message_group,
+            pool: self.pool,
             after: self.after.map(|text| read("after", &text)).transpose()?,
             ascending: self.ascending,
             limit: page_size(self.limit)?,

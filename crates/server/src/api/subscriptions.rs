@@ -80,10 +80,11 @@ pub async fn remove(
     State(app): State<Arc<App>>,
     caller: Caller,
     ThisSubscription(id): ThisSubscription,
+    expected: Expected,
     Posted(Signed { by }): Posted<Signed>,
 ) -> Result<Json<wire::RemovedView>, ApiError> {
     let by = caller.signed(by)?;
-    match app.site.engine.remove_subscription(id, by).await? {
+    match app.site.engine.remove_subscription(id, expected.revision()?, by).await? {
         true => Ok(Json(wire::RemovedView { removed: id.to_string() })),
         false => Err(missing(id)),
     }

@@ -6,7 +6,7 @@ use crate::answers;
 use crate::app::App;
 use crate::bulk;
 use crate::convert;
-use crate::describe::{Created, Tagged};
+use crate::describe::{MadeOrTried, Tagged};
 use crate::drawing::{self, Picture};
 use crate::error::ApiError;
 use crate::extract::{Expected, Params, Path, Posted, ThisWorkflow, Traced};
@@ -24,8 +24,9 @@ pub async fn start(
     State(app): State<Arc<App>>,
     caller: Caller,
     Traced(trace): Traced,
+    Params(How { dry_run }): Params<How>,
     Posted(body): Posted<wire::StartBody>,
-) -> Result<Created<wire::StartedView>, ApiError> {
+) -> Result<MadeOrTried<wire::StartedView, wire::WouldStartView>, ApiError> {
     if body.workflow.is_empty() {
         let fix = "write the name of a definition; `GET /v1/definitions` lists them";
         return Err(ApiError::fault("workflow", "it is not said which one", fix));
@@ -42,8 +43,25 @@ pub async fn start(
         trace,
         by: caller.signature(),
     };
+    if dry_run {
+        return would_start(&app, start).await.map(MadeOrTried::Tried);
+    }
     let started = app.site.engine.start_workflow(start).await?;
-    Ok(Created(convert::started_view(&started)))
+    Ok(MadeOrTried::Made(convert::started_view(&started)))
+}
+
+/// The definition is there, and takes this input.
+async fn would_start(app: &App, start: StartWorkflow) -> Result<wire::WouldStartView, ApiError> {
+    let (workflow, version) = (start.workflow.clone(), start.version.clone());
+    let found = app.read(move |browse| answers::definition(browse, &workflow, version.as_deref())).await?;
+    let (about, definition) = found.ok_or_else(|| EngineError::NoDefinition(start.workflow.clone()))?;
+    let pinned = answers::stored(&definition).pinned;
+    let faults = engine::start_faults(definition, Arc::new(pinned), &start);
+    if !faults.is_empty() {
+        return Err(ApiError::Invalid(faults));
+    }
+    let wire::DefinitionView { workflow, version, .. } = about;
+    Ok(wire::WouldStartView { workflow, version, dry_run: true })
 }
 
 /// The version to start. For a key with a scope it is the very one that was looked at, and one that runs elsewhere is not there.

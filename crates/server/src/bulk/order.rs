@@ -184,6 +184,9 @@ impl BulkOrder {
             relatable_type: said.relatable_type.clone(),
             relatable_id: said.relatable_id.clone(),
             block: said.block_id.as_deref().map(|text| read("filter.block_id", text)).transpose()?,
+            workflow: said.workflow_id.as_deref().map(|text| read("filter.workflow_id", text)).transpose()?,
+            message_group: said.message_group.clone(),
+            pool: said.pool.clone(),
             ..Filter::default()
         })
     }
@@ -199,6 +202,9 @@ impl BulkOrder {
             ("relatable_type", said.relatable_type.is_some()),
             ("relatable_id", said.relatable_id.is_some()),
             ("block_id", said.block_id.is_some()),
+            ("workflow_id", said.workflow_id.is_some()),
+            ("message_group", said.message_group.is_some()),
+            ("pool", said.pool.is_some()),
         ];
         no_others(&strange, "steps")?;
         let mut states: Vec<WorkflowState> =

@@ -185,7 +185,7 @@ fn answer(route: &Route, about: &Operation, status: u16, content: &[Content]) ->
         said["content"] = kinds.collect::<Map<_, _>>().into();
     }
     if about.is_tagged && status == 200 {
-        let description = "What it is now; `If-Match` takes it.";
+        let description = "What it is now, to compare, and for the `If-Match` of calls that take one.";
         said["headers"] = json!({ "ETag": { "description": description, "schema": { "type": "string" } } });
     }
     let links: Map<String, Value> = LINKS

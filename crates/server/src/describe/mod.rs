@@ -12,7 +12,7 @@ mod words;
 
 pub use document::document;
 pub use operation::Operation;
-pub use replies::{Created, Empty, MadeOrThere, Tagged, TakenOrKept};
+pub use replies::{Created, Empty, MadeOrThere, MadeOrTried, Tagged, TakenOrKept};
 
 /// Something that a handler is given.
 pub trait Asks {

@@ -47,6 +47,28 @@ impl<T: JsonSchema> Answers for MadeOrThere<T> {
     }
 }
 
+/// Something new, or what a dry run says of it: 201 or 200.
+pub enum MadeOrTried<T, W> {
+    Made(T),
+    Tried(W),
+}
+
+impl<T: Serialize, W: Serialize> IntoResponse for MadeOrTried<T, W> {
+    fn into_response(self) -> Response {
+        match self {
+            MadeOrTried::Made(view) => Created(view).into_response(),
+            MadeOrTried::Tried(view) => Json(view).into_response(),
+        }
+    }
+}
+
+impl<T: JsonSchema, W: JsonSchema> Answers for MadeOrTried<T, W> {
+    fn answer(about: &mut Operation) {
+        about.answers_json::<W>(200);
+        about.answers_json::<T>(201);
+    }
+}
+
 /// Something that took effect, or is kept until it does: 200 or 202.
 pub enum TakenOrKept<T> {
     Taken(T),

@@ -12,7 +12,7 @@ metrics_metrics: | Figures for Prometheus.
 openapi_show: | This document.
 dispatch_process: | Where a router calls for a step whose message it received.
 steps_list: | Steps, newest first.
-steps_create: | Create steps, alone or as whole trees, all or none.
+steps_create: | Create steps, alone or as whole trees, all or none; or say what would come of it.
 steps_show: | One step with all that is known about it, and why it is not moving.
 steps_attempts: | What the attempts of a step came to, oldest first.
 operate_operate: | Move one step by hand: complete, fail, stop, skip, cancel or retry it.
@@ -24,7 +24,7 @@ definitions_diff: | What one version says differently from another.
 definitions_schema: | The JSON Schema of definition files.
 definitions_graph: | One version of a definition as a picture.
 workflows_list: | Workflows, newest first.
-workflows_start: not_found | Start a workflow.
+workflows_start: not_found | Start a workflow, or say whether it would be started.
 workflows_show: | One workflow with its steps, its pauses and what was decided about it.
 workflows_graph: | One workflow as a picture, coloured by where its steps are.
 workflows_operate: | Pause, resume or cancel a workflow.

@@ -13,8 +13,8 @@ use maud::{Markup, html};
 use model::{State, WorkflowId, WorkflowState};
 use schemars::JsonSchema;
 
-const NAMES: &str = "what, state, action, queue, dispatch_group, step_key, relatable_type, relatable_id, block_id, workflow, \
-                     version, label, from, to, after";
+const NAMES: &str = "what, state, action, queue, dispatch_group, step_key, relatable_type, relatable_id, block_id, workflow_id, \
+                     message_group, pool, workflow, version, label, from, to, after";
 
 /// The same by name, for the description of the API.
 #[derive(JsonSchema)]
@@ -31,6 +31,9 @@ struct Named {
     relatable_type: Option<String>,
     relatable_id: Option<String>,
     block_id: Option<String>,
+    workflow_id: Option<String>,
+    message_group: Option<String>,
+    pool: Option<String>,
     workflow: Option<String>,
     version: Option<String>,
     /// As `name:value`.
@@ -103,13 +106,16 @@ pub fn all_of_these(address: &str) -> Markup {
 /// A text that is asked for: its name over HTTP, and as people read it.
 type Field = (&'static str, &'static str);
 
-const OF_STEPS: [Field; 7] = [
+const OF_STEPS: [Field; 10] = [
     ("action", "Action"),
     ("queue", "Queue"),
     ("dispatch_group", "Dispatch group"),
     ("step_key", "Key"),
     ("relatable_type", "About what kind"),
     ("relatable_id", "About which"),
+    ("message_group", "Message group"),
+    ("pool", "Pool"),
+    ("workflow_id", "Id of a workflow"),
     ("block_id", "Id of a block"),
 ];
 const OF_WORKFLOWS: [Field; 4] =

@@ -62,6 +62,25 @@ async fn filters_narrow_the_list() {
     let page = place.get(&format!("/v1/steps?block_id={block}")).await.ok();
     assert_eq!(page["steps"][0]["parent_step_id"], made[2]);
     assert_eq!(keys(&page), ["child"]);
+
+    place.post("/v1/pools", r#"{"name": "card", "concurrency": 1}"#).await.ok();
+    place
+        .create(
+            r#"[{"action": "ghost", "step_key": "line", "message_group": "m", "mode": "block_on_error"},
+                {"action": "ghost", "step_key": "pooled", "pool": "card"}]"#,
+        )
+        .await;
+    place
+        .define("workflow: w\nversion: 1.0.0\nsteps: [{ key: x, action: ghost, each: '[1, 2]' }]")
+        .await
+        .ok();
+    let workflow = place.start("w", serde_json::json!({})).await;
+    place.start("w", serde_json::json!({})).await;
+    assert_eq!(listed("message_group=m").await, "line");
+    assert_eq!(listed("pool=card").await, "pooled");
+    let of = place.get(&format!("/v1/steps?workflow_id={workflow}")).await.ok();
+    assert_eq!(of["steps"].as_array().unwrap().len(), 3, "the fan-out and its two items: {of}");
+    place.get("/v1/steps?workflow_id=7").await.refused(400, "invalid_request");
     place.close().await;
 }
 

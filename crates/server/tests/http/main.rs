@@ -22,6 +22,7 @@ mod executions;
 mod flows;
 mod guard;
 mod health;
+mod heard;
 mod inside;
 mod items_again;
 mod keys;

@@ -74,6 +74,35 @@ async fn a_subscription_and_a_flow_are_guarded_too() {
 }
 
 #[tokio::test]
+async fn what_somebody_changed_since_is_not_removed() {
+    let place = Place::open();
+    let body = json!({"name": "x", "url": "https://example.com", "types": ["*"]});
+    let made = place.post("/v1/subscriptions", body.to_string()).await.ok();
+    let subscription = format!("/v1/subscriptions/{}", made["id"].as_str().unwrap());
+    let channel = json!({"name": "ops", "kind": "webhook", "url": "https://example.com"});
+    place.post("/v1/channels", channel.to_string()).await.ok();
+    place.post("/v1/pools", r#"{"name": "p", "concurrency": 1}"#).await.ok();
+    let things = [
+        (subscription.as_str(), subscription.as_str(), r#"{"name": "y"}"#),
+        ("/v1/channels/ops", "/v1/channels", r#"{"name": "ops", "kind": "webhook", "per_minute": 7}"#),
+        ("/v1/pools/p", "/v1/pools", r#"{"name": "p", "concurrency": 2}"#),
+    ];
+    for (at, change, body) in things {
+        let before = tag(&place.get(at).await);
+        post_if(&place, change, &before, body).await.ok();
+        let remove = format!("{at}/remove");
+        let why = if at.contains("pools") { r#"{"why": "x"}"# } else { "{}" };
+        post_if(&place, &remove, &before, why).await.refused(412, "changed");
+        post_if(&place, change, &before, body).await.refused(412, "changed");
+        let now = tag(&place.get(at).await);
+        assert_ne!(before, now, "{at}");
+        post_if(&place, &remove, &now, why).await.ok();
+        place.get(at).await.refused(404, "not_found");
+    }
+    place.close().await;
+}
+
+#[tokio::test]
 async fn definitions_and_channels_say_what_they_are() {
     let place = Place::open();
     place.define("workflow: a\nversion: 1.0.0\nsteps: [{ key: x, action: noop }]").await.ok();

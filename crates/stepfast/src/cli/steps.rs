@@ -159,6 +159,14 @@ pub struct List {
     pub relatable_id: Option<String>,
     #[arg(long, value_name = "ID")]
     pub block: Option<String>,
+    /// Only steps of this workflow
+    #[arg(long, value_name = "ID")]
+    pub workflow: Option<String>,
+    /// Only steps of this message group, also those that have ended
+    #[arg(long, value_name = "NAME")]
+    pub message_group: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Rows to list
     #[arg(long, default_value_t = 50)]
     pub limit: usize,

@@ -96,7 +96,7 @@ async fn create(settings: &Settings, common: &Common, mut args: Create) -> Resul
     let (key, dry_run) = (args.idempotency_key.take(), args.dry_run);
     let steps = requested(args)?;
     if dry_run {
-        return would_create::look(settings, common, &steps).await;
+        return would_create::look(settings, common, steps).await;
     }
     let door = Door::open(settings, common.server.as_deref(), "steps create")?;
     let created = door.create(steps, key.as_deref()).await;
@@ -126,6 +126,9 @@ fn filter(args: &List) -> Result<Filter> {
         relatable_type: args.relatable_type.clone(),
         relatable_id: args.relatable_id.clone(),
         block: args.block.as_ref().map(|id| id.parse().map_err(|_| not_an_id(id))).transpose()?,
+        workflow: args.workflow.as_ref().map(|id| id.parse().map_err(|_| not_an_id(id))).transpose()?,
+        message_group: args.message_group.clone(),
+        pool: args.pool.clone(),
         after: None,
         ascending: args.all,
         limit: model::limits::PAGE_ROWS_MAX,

@@ -24,7 +24,7 @@ impl Door {
             Door::Local { local, database } => {
                 let by = body.by.take().unwrap_or_default();
                 let order = convert::channel(body).map_err(|faults| crate::Refused(listed(&faults)))?;
-                let (put, secret) = local.engine.put_channel(order, by).await?;
+                let (put, secret) = local.engine.put_channel(order, None, by).await?;
                 let about = answers::channel(&database.browse()?, &put.name)?;
                 let about = about.ok_or_else(|| EngineError::NoChannel(put.name.clone()))?;
                 Ok(convert::channel_made_view(about, secret.as_ref()))
@@ -51,7 +51,7 @@ impl Door {
 
     pub async fn remove_channel(&self, name: &str, by: String) -> Result<()> {
         match self {
-            Door::Local { local, .. } => match local.engine.remove_channel(name.into(), by).await? {
+            Door::Local { local, .. } => match local.engine.remove_channel(name.into(), None, by).await? {
                 true => Ok(()),
                 false => Err(EngineError::NoChannel(name.into()).into()),
             },

@@ -44,7 +44,7 @@ impl Door {
 
     pub async fn remove_subscription(&self, id: SubscriptionId, by: String) -> Result<()> {
         match self {
-            Door::Local { local, .. } => match local.engine.remove_subscription(id, by).await? {
+            Door::Local { local, .. } => match local.engine.remove_subscription(id, None, by).await? {
                 true => Ok(()),
                 false => Err(missing(id).into()),
             },

@@ -38,10 +38,12 @@ impl Door {
                 apply_here(&local.engine, &database.browse()?, file, (dry_run, by)).await
             }
             Door::Remote { url, http } => {
-                let url = format!("{url}/v1/definitions?dry_run={}", dry_run == DryRun::Yes);
+                let mut url = under(url, &["v1", "definitions"])?;
+                let is_tried = (dry_run == DryRun::Yes).to_string();
+                url.query_pairs_mut().append_pair("dry_run", &is_tried).append_pair("by", by);
                 let kind = if file.name.ends_with(".json") { "application/json" } else { "application/yaml" };
-                let request = http.post(&url).header(CONTENT_TYPE, kind).body(file.text.clone());
-                send(request, &url).await
+                let request = http.post(url.clone()).header(CONTENT_TYPE, kind).body(file.text.clone());
+                send(request, url.as_str()).await
             }
         }
     }

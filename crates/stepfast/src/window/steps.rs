@@ -117,9 +117,12 @@ fn query(filter: &Filter) -> Vec<(&'static str, String)> {
         ("step_key", &filter.step_key),
         ("relatable_type", &filter.relatable_type),
         ("relatable_id", &filter.relatable_id),
+        ("message_group", &filter.message_group),
+        ("pool", &filter.pool),
     ];
     query.extend(texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
     query.extend(filter.block.map(|id| ("block_id", id.to_string())));
+    query.extend(filter.workflow.map(|id| ("workflow_id", id.to_string())));
     query.extend(filter.after.map(|id| ("after", id.to_string())));
     if filter.ascending {
         query.push(("ascending", "true".into()));

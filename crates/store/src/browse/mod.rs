@@ -319,7 +319,10 @@ fn conditions(filter: &Filter, oldest: Option<StepId>) -> (String, Vec<Param<'st
     equal("step_key", text(&filter.step_key));
     equal("relatable_type", text(&filter.relatable_type));
     equal("relatable_id", text(&filter.relatable_id));
+    equal("message_group", text(&filter.message_group));
+    equal("pool", text(&filter.pool));
     equal("block_id", filter.block.map(Param::from));
+    equal("workflow_id", filter.workflow.map(Param::from));
     if !filter.queues.is_empty() {
         conditions.push(format!("queue in ({})", places(values.len() + 1, filter.queues.len())));
         values.extend(filter.queues.iter().cloned().map(Param::from));

@@ -17,6 +17,9 @@ pub struct Filter {
     pub relatable_type: Option<String>,
     pub relatable_id: Option<String>,
     pub block: Option<model::BlockId>,
+    pub workflow: Option<model::WorkflowId>,
+    pub message_group: Option<String>,
+    pub pool: Option<String>,
     /// Steps older than this one, newest first; or newer, oldest first, when `ascending`.
     pub after: Option<StepId>,
     pub ascending: bool,

@@ -51,7 +51,7 @@ pub fn stuck(usual: &StuckConfig) -> StuckConfig {
 pub async fn set(local: &Local, url: &str, receiver: SocketAddr) -> Result<()> {
     // It is elsewhere with every start.
     let channel = Channel::new("ops", ChannelKind::Webhook, &format!("http://{receiver}/notices"));
-    local.engine.put_channel(ChannelOrder { channel, secrets: None }, BY.into()).await?;
+    local.engine.put_channel(ChannelOrder { channel, secrets: None }, None, BY.into()).await?;
     let mut is_new = true;
     for (name, text) in DEFINITIONS {
         is_new &= local.apply_text(text, name).await? == Applied::Created;
