@@ -30,7 +30,7 @@ pub use polls::{polls, read_poll_cursor};
 pub use progress::{flow_account, flow_progress, step_progress, workflow_progress};
 pub use rates::{Rates, Window, rates};
 pub use subscriptions::subscriptions;
-pub use timeline::{Bar, Lane, Span, Timeline, timeline};
+pub use timeline::{Bar, Lane, LaneKind, LeftOut, Span, Timeline, timeline};
 pub use within::{executions_within, steps_within, workflows_within};
 pub use workflows::{workflow, workflows};
 
