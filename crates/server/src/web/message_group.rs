@@ -126,7 +126,7 @@ fn verbs(name: &str, doable: &[GroupVerb]) -> Markup {
             }
             div #sure .notice hidden {
                 p #would {}
-                button #do .button type="button" aria-describedby="would" { "Yes" } " "
+                button #do .button.strong type="button" aria-describedby="would" { "Yes" } " "
                 button #leave .button type="button" { "Leave it as it is" }
             }
             p #told .notice.lost role="alert" hidden {}
