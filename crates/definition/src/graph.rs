@@ -8,7 +8,7 @@ mod text;
 
 pub use drawing::Drawing;
 pub use mermaid::mermaid;
-pub use svg::{Looks, STYLE, svg};
+pub use svg::{Link, Looks, STYLE, svg};
 pub use text::text;
 
 use crate::duration::show;
@@ -68,12 +68,13 @@ impl Picture {
         Ok(Picture { steps: definition.steps.iter().map(drawn).collect(), lines })
     }
 
-    /// The steps before each, for a list.
-    fn before(&self) -> Vec<Vec<String>> {
+    /// The steps before each, for a list; each with its line.
+    fn before(&self) -> Vec<Vec<(usize, String)>> {
         let mut before = vec![Vec::new(); self.steps.len()];
-        for line in &self.lines {
+        for (n, line) in self.lines.iter().enumerate() {
             let key = &self.steps[line.from].key;
-            before[line.to].push(line.label.as_ref().map_or(key.clone(), |label| format!("{key} ({label})")));
+            let words = line.label.as_ref().map_or(key.clone(), |label| format!("{key} ({label})"));
+            before[line.to].push((n, words));
         }
         before
     }

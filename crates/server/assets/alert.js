@@ -14,12 +14,13 @@
     });
     const told = await answer.json();
     if (!answer.ok) throw new Error(told.detail ?? told.title);
-    location.reload();
+    byId("text").value = "";
+    await window.live.refresh();
   }
 
   const disable = (isDisabled) => document.querySelectorAll("#verbs button").forEach((button) => { button.disabled = isDisabled; });
 
-  /** No second click while the first is under way, or while the page is read anew. */
+  /** No second click while the first is under way. */
   async function alone(verb) {
     disable(true);
     byId("told").hidden = true;
@@ -28,8 +29,8 @@
     } catch (problem) {
       byId("told").textContent = problem.message;
       byId("told").hidden = false;
-      disable(false);
     }
+    disable(false);
   }
 
   /** What is refused without words is not sent without them. */
@@ -42,8 +43,10 @@
   }
 
   function start() {
-    document.querySelectorAll("#verbs [data-verb]").forEach((button) => {
-      button.addEventListener("click", () => { if (!isUnsaid(button)) alone(button.dataset.verb); });
+    // Buttons come and go, for others look at it too.
+    byId("verbs").addEventListener("click", (event) => {
+      const button = event.target.closest("[data-verb]");
+      if (button !== null && !isUnsaid(button)) alone(button.dataset.verb);
     });
   }
 

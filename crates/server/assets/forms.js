@@ -51,6 +51,7 @@
     byId("made").hidden = false;
     byId("made-text").focus();
     form.reset();
+    window.live.refresh();
   }
 
   /** No second click while the first is under way, or while the page is read anew. */

@@ -13,12 +13,21 @@
   let source = null;
   let told = null;
 
-  /** The same thing in what comes in its place. */
+  const marked = (name, value) => `[${name}="${CSS.escape(value)}"]`;
+
+  /** The same thing in what comes in its place. Buttons of a list that say the same have rows of their own. */
   function twin(element, within) {
     if (element.id !== "") return within.querySelector(`#${CSS.escape(element.id)}`);
+    const row = element.closest("[data-row]")?.dataset.row;
+    const place = row === undefined ? within : within.querySelector(marked("data-row", row));
+    if (element.tagName === "SUMMARY") return place?.querySelector(`${marked("data-key", element.parentElement.dataset.key ?? "")} > summary`);
+    if (element.matches(".scroll")) return within.querySelector(`.scroll${marked("aria-label", element.ariaLabel)}`);
     const mark = ["href", "data-verb", "data-post"].find((name) => element.hasAttribute(name));
-    return mark === undefined ? null : within.querySelector(`[${mark}="${CSS.escape(element.getAttribute(mark))}"]`);
+    return mark === undefined ? null : place?.querySelector(marked(mark, element.getAttribute(mark)));
   }
+
+  /** What is wider than its place stays where it was scrolled to. */
+  const scrolled = (root) => root.querySelectorAll(".scroll[aria-label]");
 
   /** What somebody chose stays chosen while it can be. */
   function choose(select, value) {
@@ -26,15 +35,17 @@
   }
 
   function put(old, fresh) {
-    const [open, chosen] = [new Map(), new Map()];
+    const [open, chosen, far] = [new Map(), new Map(), new Map()];
     const held = old.contains(document.activeElement) ? document.activeElement : null;
     old.querySelectorAll("details[data-key]").forEach((details) => open.set(details.dataset.key, details.open));
     old.querySelectorAll("select[id]").forEach((select) => chosen.set(select.id, select.value));
+    scrolled(old).forEach((region) => far.set(region.ariaLabel, region.scrollLeft));
     old.replaceChildren(...[...fresh.childNodes].map((node) => document.importNode(node, true)));
     old.querySelectorAll("details[data-key]").forEach((details) => {
       details.open = open.get(details.dataset.key) ?? details.open;
     });
     old.querySelectorAll("select[id]").forEach((select) => choose(select, chosen.get(select.id)));
+    scrolled(old).forEach((region) => { region.scrollLeft = far.get(region.ariaLabel) ?? 0; });
     if (held !== null) twin(held, old)?.focus({ preventScroll: true });
   }
 

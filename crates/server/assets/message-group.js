@@ -1,4 +1,4 @@
-// Does what a button of a message group's page says. What cannot be taken back is tried first and told, and done when told to.
+// Does what a button of the page of a message group or a flow says: what it would do is tried first and told, and done when told to.
 "use strict";
 
 (() => {
@@ -19,7 +19,9 @@
   const counted = (n, what) => `${n === 1 ? "1 step" : `${n} steps`} would be ${what}`;
 
   /** What would be done, in a sentence. */
-  function would(done) {
+  function would(done, button) {
+    const { would: known } = button.dataset;
+    if (known !== undefined) return done.flow === undefined ? known : `It is ${done.flow.state}. ${known}`;
     const ends = new Map();
     done.moved.forEach((move) => ends.set(move.to, (ends.get(move.to) ?? 0) + 1));
     const parts = [[done.replaced.length, "made anew"], [done.forgiven.length, "forgiven"], ...[...ends].map(([to, n]) => [n, to])];
@@ -51,7 +53,7 @@
 
   const disable = (isDisabled) => document.querySelectorAll("#verbs button").forEach((button) => { button.disabled = isDisabled; });
 
-  /** No second click while the first is under way, or while the page is read anew. */
+  /** No second click while the first is under way. */
   async function alone(work) {
     disable(true);
     byId("told").hidden = true;
@@ -59,18 +61,20 @@
       await work();
     } catch (problem) {
       refuse(problem);
-      disable(false);
     }
+    disable(false);
   }
 
   async function act(verb) {
     await operate(verb, false);
-    location.reload();
+    byId("sure").hidden = true;
+    byId("why").value = "";
+    await window.live.refresh();
   }
 
   async function ask(button) {
     chosen = button.dataset.verb;
-    byId("would").textContent = would(await operate(chosen, true));
+    byId("would").textContent = would(await operate(chosen, true), button);
     byId("do").textContent = `Yes, ${button.textContent.toLowerCase()}`;
     byId("sure").hidden = false;
     disable(false);
@@ -82,7 +86,7 @@
       const button = event.target.closest("[data-verb]");
       if (button === null || isUnsaid(button)) return;
       byId("sure").hidden = true;
-      alone(() => ("asks" in button.dataset ? ask(button) : act(button.dataset.verb)));
+      alone(() => ask(button));
     });
     document.addEventListener("put", (event) => { if (event.detail === "verbs") offer(); });
     byId("do").addEventListener("click", () => alone(() => act(chosen)));

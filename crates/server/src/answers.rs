@@ -8,6 +8,7 @@ mod definitions;
 mod family;
 mod flows;
 mod half_done;
+mod message_groups;
 mod pauses;
 mod polls;
 mod progress;
@@ -25,12 +26,13 @@ pub use definitions::{Standing, as_written, definition, definition_cursor, defin
 pub use family::{BELOW_SHOWN, Family, family};
 pub use flows::{flow, flows};
 pub use half_done::half_done;
+pub use message_groups::{GroupFilter, message_groups_like};
 pub use pauses::{pauses, pauses_behind, triggers};
 pub use polls::{polls, read_poll_cursor};
 pub use progress::{flow_account, flow_progress, step_progress, workflow_progress};
 pub use rates::{Rates, Window, rates};
 pub use subscriptions::subscriptions;
-pub use timeline::{Bar, Lane, Span, Timeline, timeline};
+pub use timeline::{Bar, Lane, LaneKind, LeftOut, Span, Timeline, timeline};
 pub use within::{executions_within, steps_within, workflows_within};
 pub use workflows::{workflow, workflows};
 

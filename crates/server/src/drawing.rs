@@ -7,7 +7,7 @@ use crate::error::ApiError;
 use crate::kept::Kept;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use definition::graph::{self, Drawing, Looks};
+use definition::graph::{self, Drawing, Link, Looks};
 use model::definition::Definition;
 use model::{Fault, Reason};
 use schemars::JsonSchema;
@@ -81,16 +81,29 @@ pub async fn definition(
 /// A workflow as a picture that stands alone.
 pub fn workflow(drawing: &Drawing, shown: &wire::WorkflowShow) -> Picture {
     let style = format!("</title><style>{}{STATES}</style>", graph::STYLE);
-    alone(figure(drawing, shown).replacen("</title>", &style, 1))
+    // It may be looked at anywhere, so it leads nowhere.
+    alone(drawn(drawing, shown, &|_| None).replacen("</title>", &style, 1))
 }
 
-/// A workflow as a part of a page that has the style.
+/// A workflow as a part of a page that has the style; what was begun leads to the pages of its steps.
 pub fn figure(drawing: &Drawing, shown: &wire::WorkflowShow) -> String {
+    drawn(drawing, shown, &|step| {
+        let href = format!("/step-dispatcher/steps/{}", step.step_id.as_ref()?);
+        Some(Link { href, name: format!("{}, {}", step.key, step.state.replace('_', " ")) })
+    })
+}
+
+fn drawn(
+    drawing: &Drawing,
+    shown: &wire::WorkflowShow,
+    link: &dyn Fn(&wire::WorkflowStepView) -> Option<Link>,
+) -> String {
     let steps: HashMap<&str, &wire::WorkflowStepView> =
         shown.steps.iter().map(|step| (step.key.as_str(), step)).collect();
     drawing.figure(&Looks {
         step: &|key| steps.get(key).map(|step| class(&step.state)),
         chosen: &|key| chosen(steps.get(key)?),
+        link: &|key| link(steps.get(key).copied()?),
     })
 }
 

@@ -65,7 +65,7 @@ pub use executions::Ledger;
 pub use explain::Circumstances;
 pub use keys::{Change, KeyHash};
 pub use look::{GroupSeen, Look, NodeSeen};
-pub use message_groups::MessageGroup;
+pub use message_groups::{Held, MessageGroup};
 pub use migration::MigrationState;
 pub use pools::{Reserved, Sort};
 pub use previous::previous;

@@ -183,6 +183,28 @@ pub struct MessageGroup {
 
 const COUNTED: usize = 1_000;
 
+/// What holds a message group back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// A step of it that failed.
+    Blocked,
+    /// A person.
+    Paused,
+}
+
+impl Held {
+    fn condition(self) -> &'static str {
+        match self {
+            Held::Blocked => "length(blocked_by) > 0",
+            Held::Paused => "length(blocked_by) = 0",
+        }
+    }
+
+    pub fn holds(self, group: &MessageGroup) -> bool {
+        group.holds.iter().any(|hold| hold.blocked_by.is_some() == (self == Held::Blocked))
+    }
+}
+
 impl Browse {
     /// How many steps block message groups, and how many groups a person paused.
     pub fn held_message_groups(&self) -> Result<(i64, i64)> {
@@ -211,6 +233,24 @@ impl Browse {
         }
         let found = names.iter().take(limit).map(|name| self.group_named(name, &in_flight));
         Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// Those that are held back like this, by name, behind a cursor: only what is held back is looked through.
+    pub fn message_groups_held(&self, held: Held, after: &str, limit: usize) -> Result<Vec<MessageGroup>> {
+        let sql = self.sql();
+        let text = format!(
+            "select distinct message_group from message_groups where message_group > $1 and {} order by 1 limit $2",
+            held.condition()
+        );
+        let names: Vec<Name> = sql.rows(&text, params![after, limit], |row| Ok(row.text(0)?.into()))?;
+        let in_flight = in_flight(sql)?;
+        let found = names.iter().map(|name| self.group_named(name, &in_flight));
+        Ok(found
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .filter(|group| held.holds(group))
+            .collect())
     }
 
     /// None if it has nothing to do and is not held back.

@@ -9,7 +9,7 @@ use crate::flows::FlowFilter;
 use crate::pauses::Waiting;
 use crate::sql::{Access, Param, Row, Sql};
 use crate::turn_reads::Seen;
-use crate::{AuditFilter, Browse, Filter, Listed, MessageGroup, PollFilter, Result, WorkflowFilter};
+use crate::{AuditFilter, Browse, Filter, Held, Listed, MessageGroup, PollFilter, Result, WorkflowFilter};
 use model::{
     BlockId, DispatchGroup, ExecutionName, ExecutionState, FlowId, FlowState, State, StepId, Timestamp,
     WorkflowId, WorkflowState,
@@ -160,6 +160,8 @@ fn of_steps(browse: &Browse) -> Result<()> {
     browse.polls(step)?;
     browse.polling(&PollFilter { due_at: None, after: None, limit: 50 })?;
     browse.message_groups("", 50)?;
+    browse.message_groups_held(Held::Blocked, "", 50)?;
+    browse.message_groups_held(Held::Paused, "", 50)?;
     browse.message_group("a")?;
     browse.line(&line(), 50)?;
     browse.unfinished_trees([0; 16], 50)?;

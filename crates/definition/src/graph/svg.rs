@@ -18,11 +18,19 @@ pub struct Looks<'l> {
     pub step: &'l dyn Fn(&str) -> Option<&'static str>,
     /// Which branches a step chose; none if it has not.
     pub chosen: &'l dyn Fn(&str) -> Option<Vec<String>>,
+    /// Where somebody who chooses a step is led; none if nowhere.
+    pub link: &'l dyn Fn(&str) -> Option<Link>,
+}
+
+pub struct Link {
+    pub href: String,
+    /// What it is called by whoever reads it aloud.
+    pub name: String,
 }
 
 impl Looks<'_> {
     /// Of a definition by itself.
-    pub const NONE: Looks<'static> = Looks { step: &|_| None, chosen: &|_| None };
+    pub const NONE: Looks<'static> = Looks { step: &|_| None, chosen: &|_| None, link: &|_| None };
 }
 
 /// A picture that stands by itself.
@@ -31,18 +39,43 @@ pub fn svg(definition: &Definition) -> Result<String, Vec<Fault>> {
 }
 
 pub(super) fn paint(drawing: &Drawing, looks: &Looks, style: &str) -> String {
-    let classes: Vec<Option<&str>> = drawing.keys.iter().map(|key| (looks.step)(key)).collect();
+    let mark = |key: &String| Mark { class: (looks.step)(key), link: (looks.link)(key) };
+    let marks: Vec<Mark> = drawing.keys.iter().map(mark).collect();
     let (size, body) = match &drawing.layout {
-        None => list(&drawing.picture, &classes),
-        Some(layout) => graph(&drawing.picture, layout, &classes, &ways(drawing, looks)),
+        None => list(&drawing.picture, &marks, &ways(drawing, looks)),
+        Some(layout) => graph(&drawing.picture, layout, &marks, &ways(drawing, looks)),
     };
     let title = escape(&drawing.title);
+    // Within a picture nothing is read aloud by itself, and no link is there.
+    let role = if marks.iter().any(|mark| mark.link.is_some()) { "group" } else { "img" };
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sf-graph\" viewBox=\"0 0 {w:.0} {h:.0}\" width=\"{w:.0}\" height=\"{h:.0}\" \
-         role=\"img\" aria-label=\"{title}\"><title>{title}</title>{style}{body}</svg>\n",
+         role=\"{role}\" aria-label=\"{title}\"><title>{title}</title>{style}{body}</svg>\n",
         w = size.0,
         h = size.1,
     )
+}
+
+/// What a step looks like, and where it leads.
+struct Mark {
+    class: Option<&'static str>,
+    link: Option<Link>,
+}
+
+impl Mark {
+    fn state(&self) -> String {
+        self.class.map(|class| format!(" {}", escape(class))).unwrap_or_default()
+    }
+
+    /// What is drawn of a step, as a link where it leads somewhere.
+    fn around(&self, drawn: &str) -> String {
+        match &self.link {
+            None => format!("{drawn}\n"),
+            Some(Link { href, name }) => {
+                format!("<a href=\"{}\" aria-label=\"{}\">{drawn}</a>\n", escape(href), escape(name))
+            }
+        }
+    }
 }
 
 /// What became of each line of a branch that was decided, as a class.
@@ -55,12 +88,7 @@ fn ways(drawing: &Drawing, looks: &Looks) -> Vec<&'static str> {
     drawing.picture.lines.iter().map(way).collect()
 }
 
-fn graph(
-    picture: &Picture,
-    layout: &Layout,
-    classes: &[Option<&str>],
-    ways: &[&str],
-) -> ((f64, f64), String) {
+fn graph(picture: &Picture, layout: &Layout, marks: &[Mark], ways: &[&str]) -> ((f64, f64), String) {
     let mut body = String::from(
         "<defs><marker id=\"sf-arrow\" class=\"sf-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" \
          markerWidth=\"12\" markerHeight=\"12\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0.5 0.5 L7.5 4 L0.5 7.5 z\"/></marker></defs>\n",
@@ -75,9 +103,9 @@ fn graph(
     for ((line, route), way) in picture.lines.iter().zip(&layout.routes).zip(ways) {
         body.push_str(&label(line.label.as_deref(), route, way));
     }
-    for ((step, place), class) in picture.steps.iter().zip(&layout.boxes).zip(classes) {
+    for ((step, place), mark) in picture.steps.iter().zip(&layout.boxes).zip(marks) {
         let corner = (place.x - place.width / 2.0, place.y - place.height / 2.0);
-        body.push_str(&step_box(step, corner, (place.width, place.height), *class));
+        body.push_str(&mark.around(&step_box(step, corner, (place.width, place.height), &mark.state())));
     }
     ((layout.width, layout.height), body)
 }
@@ -94,9 +122,8 @@ fn label(text: Option<&str>, route: &Route, way: &str) -> String {
     )
 }
 
-fn step_box(step: &Drawn, (x, y): (f64, f64), (width, height): (f64, f64), class: Option<&str>) -> String {
+fn step_box(step: &Drawn, (x, y): (f64, f64), (width, height): (f64, f64), state: &str) -> String {
     let conditional = if step.conditional { " sf-when" } else { "" };
-    let state = class.map(|class| format!(" {}", escape(class))).unwrap_or_default();
     let radius = if step.kind == "branch" || step.kind == "wait" { height / 2.0 } else { 8.0 };
     let mut text = format!("<g class=\"sf-step sf-{}{conditional}{state}\">", step.kind);
     // A fan-out is a pile of boxes.
@@ -116,7 +143,7 @@ fn step_box(step: &Drawn, (x, y): (f64, f64), (width, height): (f64, f64), class
         y + 21.0,
         escape(&step.key)
     );
-    _ = writeln!(
+    _ = write!(
         text,
         "<text class=\"sf-detail\" x=\"{middle:.1}\" y=\"{:.1}\">{}</text></g>",
         y + 37.0,
@@ -126,18 +153,15 @@ fn step_box(step: &Drawn, (x, y): (f64, f64), (width, height): (f64, f64), class
 }
 
 /// A row for each step: the layout of a large graph takes long, and nobody could follow its lines.
-fn list(picture: &Picture, classes: &[Option<&str>]) -> ((f64, f64), String) {
+fn list(picture: &Picture, marks: &[Mark], ways: &[&str]) -> ((f64, f64), String) {
     const ROW: f64 = 30.0;
     let width = picture.steps.iter().map(|step| text_width(&step.key, 14.0)).fold(120.0, f64::max) + 32.0;
     let detail = picture.steps.iter().map(|step| text_width(&step.detail, 11.5)).fold(80.0, f64::max) + 24.0;
     let mut body = String::new();
     let before = picture.before();
-    for (n, ((step, before), class)) in picture.steps.iter().zip(&before).zip(classes).enumerate() {
+    for (n, ((step, before), mark)) in picture.steps.iter().zip(&before).zip(marks).enumerate() {
         let y = 16.0 + ROW * n as f64;
-        let state = class.map(|class| format!(" {}", escape(class))).unwrap_or_default();
-        let after = if before.is_empty() { String::new() } else { format!("← {}", before.join(", ")) };
-        _ = writeln!(
-            body,
+        let row = format!(
             "<g class=\"sf-step sf-row sf-{}{state}\"><rect class=\"sf-box\" x=\"16\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"24\" rx=\"6\"/>\
              <text class=\"sf-key\" x=\"28\" y=\"{t:.1}\">{}</text><text class=\"sf-detail\" x=\"{:.1}\" y=\"{t:.1}\">{}</text>\
              <text class=\"sf-after\" x=\"{:.1}\" y=\"{t:.1}\">{}</text></g>",
@@ -146,11 +170,37 @@ fn list(picture: &Picture, classes: &[Option<&str>]) -> ((f64, f64), String) {
             width + 28.0,
             escape(&step.detail),
             width + detail + 28.0,
-            escape(&super::shorten(&after, 60)),
+            after(before, ways),
             t = y + 16.5,
+            state = mark.state(),
         );
+        body.push_str(&mark.around(&row));
     }
     ((width + detail + 440.0, 32.0 + ROW * picture.steps.len() as f64), body)
+}
+
+/// What a row follows, with what became of the ways there, as far as there is room.
+fn after(before: &[(usize, String)], ways: &[&str]) -> String {
+    const ROOM: usize = 60;
+    let (mut text, mut left) = (String::new(), ROOM);
+    for (n, (line, words)) in before.iter().enumerate() {
+        if left == 0 {
+            break;
+        }
+        let words = match ways[*line] {
+            " is-taken" => format!("{words}, taken"),
+            " is-not-taken" => format!("{words}, not taken"),
+            _ => words.clone(),
+        };
+        let words = super::shorten(&words, left);
+        left = left.saturating_sub(words.chars().count() + 2);
+        let sign = if n == 0 { "← " } else { ", " };
+        match ways[*line] {
+            "" => _ = write!(text, "{sign}{}", escape(&words)),
+            way => _ = write!(text, "{sign}<tspan class=\"{}\">{}</tspan>", way.trim_start(), escape(&words)),
+        }
+    }
+    text
 }
 
 /// A smooth line that never swings out beyond its points.
@@ -195,7 +245,7 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{chain, order};
+    use super::super::tests::{ORDER, chain, order};
     use super::*;
 
     #[test]
@@ -249,6 +299,25 @@ mod tests {
     }
 
     #[test]
+    fn a_step_leads_to_its_page_where_it_has_one() {
+        let link = |key: &str| {
+            let link = || Link { href: "/steps/7?a&b".into(), name: format!("{key} \"now\"") };
+            (key == "reserve" || key == "s0").then(link)
+        };
+        for (definition, name) in [(order(), "reserve"), (chain(1_000), "s0")] {
+            let drawing = Drawing::of(&definition).unwrap();
+            let picture = drawing.figure(&Looks { link: &link, ..Looks::NONE });
+            let opens = format!(
+                "<a href=\"/steps/7?a&amp;b\" aria-label=\"{name} &quot;now&quot;\"><g class=\"sf-step"
+            );
+            assert!(picture.contains(&opens) && picture.contains("</g></a>\n"), "{picture}");
+            assert_eq!(picture.matches("<a ").count(), 1);
+            assert!(picture.contains("role=\"group\""), "what is in a picture is not read aloud");
+            assert!(drawing.figure(&Looks::NONE).contains("role=\"img\""));
+        }
+    }
+
+    #[test]
     fn a_page_may_bring_its_own_looks() {
         assert!(svg(&order()).unwrap().contains("prefers-color-scheme"));
         assert!(!Drawing::of(&order()).unwrap().figure(&Looks::NONE).contains("<style"));
@@ -260,6 +329,25 @@ mod tests {
         assert_eq!(picture.matches("sf-row").count(), 1_000 + STYLE.matches("sf-row").count());
         assert!(picture.contains("← s998"));
         assert!(!picture.contains("sf-line\""));
+    }
+
+    #[test]
+    fn a_list_tells_which_way_was_taken() {
+        let more = (0..200).map(|n| format!("  - {{key: f{n}, action: work}}\n"));
+        let text = ORDER.to_string() + &more.collect::<String>();
+        let large =
+            crate::read(text.as_bytes(), "order.yaml").unwrap_or_else(|faults| panic!("{}", faults[0]));
+        let large = large.definition;
+        let of = |key: &str| (key == "route").then(|| vec!["high".to_string()]);
+        let picture = Drawing::of(&large).unwrap().figure(&Looks { chosen: &of, ..Looks::NONE });
+        for words in [
+            "← <tspan class=\"is-taken\">route (high), taken</tspan></text>",
+            "← <tspan class=\"is-not-taken\">route (standard), not taken</tspan></text>",
+            "← <tspan class=\"is-not-taken\">route (none), not taken</tspan>, express, ship</text>",
+        ] {
+            assert!(picture.contains(words), "{words} is not in {picture}");
+        }
+        assert_eq!(picture.matches("taken\"").count(), 3);
     }
 
     #[test]

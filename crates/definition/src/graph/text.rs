@@ -38,7 +38,8 @@ fn label(step: &super::Drawn) -> String {
 fn list(picture: &Picture) -> String {
     let width = picture.steps.iter().map(|step| step.key.chars().count()).max().unwrap_or_default();
     let before = picture.before();
-    let row = |(step, before): (&super::Drawn, &Vec<String>)| {
+    let row = |(step, before): (&super::Drawn, &Vec<(usize, String)>)| {
+        let before: Vec<&str> = before.iter().map(|(_, words)| words.as_str()).collect();
         let after = if before.is_empty() { String::new() } else { format!("  ← {}", before.join(", ")) };
         format!("{:width$}  {}{after}\n", step.key, step.detail)
     };

@@ -2,7 +2,7 @@
 
 use super::address::{escaped, message_group};
 use super::alerts::{about, since, tone};
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, lost, page as framed};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
@@ -51,19 +51,22 @@ fn link(alert: &AlertView) -> Option<String> {
 fn render(shown: &AlertShow, may_operate: bool) -> Markup {
     let alert = &shown.alert;
     html! {
-        h1 { (alert.reason) " " span.state.(tone(&alert.severity)) { (alert.severity) } }
-        p { (alert.message) }
-        p.aside.id {
-            @if let Some(href) = link(alert) { a href=(href) { (about(alert)) } } @else { (about(alert)) }
-            " · " (since(alert))
+        (lost())
+        div data-live="head" {
+            h1 { (alert.reason) " " span.state.(tone(&alert.severity)) { (alert.severity) } }
+            p { (alert.message) }
+            p.aside.id {
+                @if let Some(href) = link(alert) { a href=(href) { (about(alert)) } } @else { (about(alert)) }
+                " · " (since(alert))
+            }
+            (facts(alert))
         }
-        (facts(alert))
         @if may_operate { (verbs(alert)) }
         section aria-label="History" {
             h2 { "History" }
             div.scroll tabindex="0" role="region" aria-label="History" { table {
                 thead { tr { th { "At" } th { "What" } th { "Who" } th { "Words" } } }
-                tbody {
+                tbody data-live="history" {
                     @for moment in &shown.history {
                         tr { td.when { (clock(&moment.at)) } td { (moment.moment.replace('_', " ")) } td { (moment.who) } td { (moment.text) } }
                     }
@@ -129,7 +132,7 @@ fn verbs(alert: &AlertView) -> Markup {
                 label for="text" { "Words, or a name" }
                 input #text type="text" maxlength="2000" autocomplete="off";
             }
-            ul.rows.verbs {
+            ul.rows.verbs data-live="verbs" {
                 @for (verb, title, does) in possible(alert) {
                     li { button.button type="button" data-verb=(verb) data-needs-why[needs_words(verb)] { (title) } span.aside { (does) } }
                 }

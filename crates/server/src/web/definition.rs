@@ -2,7 +2,7 @@
 
 use super::address::query;
 use super::definitions::address;
-use super::layout::plain;
+use super::layout::{lost, plain};
 use super::markdown::inline;
 use crate::answers;
 use crate::app::App;
@@ -107,21 +107,24 @@ fn render(page: &Page, picture: &str) -> Markup {
     let about = &page.about;
     html! {
         link rel="stylesheet" href="/assets/graph.css";
-        h1 { (about.workflow) " " span.state { (about.version) } }
-        @if let Some(text) = &page.definition.description { p { (text) } }
-        p.aside.id { "Stored " (clock(&about.created_at)) " by " (about.created_by) " · " span.mono { (about.hash) } }
-        p {
-            a href=(query("/workflows", &[("workflow", about.workflow.clone())])) { "Its workflows" }
-            ", " (number(about.live as i64)) " of this version not over"
+        (lost())
+        div data-live="head" {
+            h1 { (about.workflow) " " span.state { (about.version) } }
+            @if let Some(text) = &page.definition.description { p { (text) } }
+            p.aside.id { "Stored " (clock(&about.created_at)) " by " (about.created_by) " · " span.mono { (about.hash) } }
+            p {
+                a href=(query("/workflows", &[("workflow", about.workflow.clone())])) { "Its workflows" }
+                ", " (number(about.live as i64)) " of this version not over"
+            }
         }
         section aria-label="Graph" {
             h2 { "Graph" }
-            div.graph tabindex="0" role="region" aria-label="Graph" { (PreEscaped(picture)) }
+            div.graph data-live="graph" tabindex="0" role="region" aria-label="Graph" { (PreEscaped(picture)) }
         }
         (differences(page))
         section aria-label="Definition" {
             h2 { "Definition" }
-            pre tabindex="0" { (written(&page.definition)) }
+            pre data-live="definition" tabindex="0" { (written(&page.definition)) }
         }
         p { a href="/definitions" { "All definitions" } }
     }
@@ -137,8 +140,8 @@ fn differences(page: &Page) -> Markup {
     html! {
         section aria-label="Versions" {
             h2 { "Versions" }
-            @if others().next().is_none() { p.empty { "There is no other version." } }
-            @else {
+            // What somebody chooses to compare with stays chosen, so the form is as it was when the page was opened.
+            @if others().next().is_some() {
                 form.fields method="get" action=(address(&page.about.workflow, &page.about.version)) {
                     div {
                         label for="against" { "What is different from" }
@@ -149,12 +152,15 @@ fn differences(page: &Page) -> Markup {
                     button.button type="submit" { "Compare" }
                 }
             }
-            @if let Some((version, changes)) = &page.compared { (changed(version, changes)) }
-            @if others().next().is_some() {
-                p.aside {
-                    "Look at: "
-                    @for (n, one) in others().enumerate() {
-                        @if n > 0 { ", " } a href=(address(&one.workflow, &one.version)) { (one.version) }
+            div data-live="versions" {
+                @if let Some((version, changes)) = &page.compared { (changed(version, changes)) }
+                @if others().next().is_none() { p.empty { "There is no other version." } }
+                @else {
+                    p.aside {
+                        "Look at: "
+                        @for (n, one) in others().enumerate() {
+                            @if n > 0 { ", " } a href=(address(&one.workflow, &one.version)) { (one.version) }
+                        }
                     }
                 }
             }

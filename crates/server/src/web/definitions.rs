@@ -1,7 +1,7 @@
 //! Definitions as a list: each name with its versions, and how many workflows of each are not over.
 
 use super::address::{escaped, query};
-use super::layout::plain;
+use super::layout::{lost, plain};
 use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
@@ -41,12 +41,15 @@ fn render(page: &DefinitionPage) -> Markup {
     html! {
         h1 { "Definitions" }
         p.aside { "What workflows are runs of. A workflow stays with the version it began with." }
-        @if page.definitions.is_empty() {
-            p.empty { "There is none yet. Store one with " code { "stepfast apply order.yaml" } "." }
-        } @else {
-            ul.rows { @for versions in by_name(&page.definitions) { (named(versions)) } }
+        (lost())
+        div data-live="definitions" {
+            @if page.definitions.is_empty() {
+                p.empty { "There is none yet. Store one with " code { "stepfast apply order.yaml" } "." }
+            } @else {
+                ul.rows { @for versions in by_name(&page.definitions) { (named(versions)) } }
+            }
+            @if let Some(next) = &page.next { p { a.button href=(query("/definitions", &[("after", next.clone())])) { "More definitions" } } }
         }
-        @if let Some(next) = &page.next { p { a.button href=(query("/definitions", &[("after", next.clone())])) { "More definitions" } } }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One execution: where it is, what it answered, and everything that happened to it.
 
 use super::executions::{tone, tries};
-use super::layout::plain;
+use super::layout::{lost, plain};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::executions::show_view;
@@ -27,14 +27,17 @@ pub async fn page(
 fn render(shown: &ExecutionShow) -> Markup {
     let one = &shown.execution;
     html! {
-        h1 { (one.key) " " span.state.(tone(&one.state)) { (one.state.replace('_', " ")) } }
-        p.aside.id { (one.namespace) " · " (tries(one)) }
-        @if let Some(error) = &one.error { section aria-label="Error" { h2 { "Error" } pre.error tabindex="0" { (error) } } }
-        section aria-label="Facts" { h2 { "Facts" } (facts(shown)) }
-        @if let Some(answer) = &shown.answer { section aria-label="Answer" { h2 { "Answer" } pre tabindex="0" { (answer.get()) } } }
+        (lost())
+        div data-live="execution" {
+            h1 { (one.key) " " span.state.(tone(&one.state)) { (one.state.replace('_', " ")) } }
+            p.aside.id { (one.namespace) " · " (tries(one)) }
+            @if let Some(error) = &one.error { section aria-label="Error" { h2 { "Error" } pre #error .error tabindex="0" { (error) } } }
+            section aria-label="Facts" { h2 { "Facts" } (facts(shown)) }
+            @if let Some(answer) = &shown.answer { section aria-label="Answer" { h2 { "Answer" } pre #answer tabindex="0" { (answer.get()) } } }
+        }
         section aria-label="History" {
             h2 { "History" }
-            ol.rows { @for moment in &shown.history { (happened(moment)) } }
+            ol.rows data-live="history" { @for moment in &shown.history { (happened(moment)) } }
         }
         p { a href="/executions" { "All executions" } }
     }

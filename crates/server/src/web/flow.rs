@@ -34,16 +34,36 @@ pub async fn page(
     Ok(framed(frame, render(&shown, doable.as_deref())))
 }
 
-/// Verb, what it is called, and what it does.
-type Doable = (&'static str, &'static str, &'static str);
+/// A verb, what it is called and does, and what would become of the flow.
+struct Doable {
+    verb: &'static str,
+    title: &'static str,
+    does: &'static str,
+    would: &'static str,
+    /// It is refused without a reason.
+    needs_why: bool,
+}
 
 /// What would not be refused as things stand.
 fn possible(flow: &FlowView) -> Vec<Doable> {
-    let retry = ("retry", "Retry", "Enqueue what was declared to do it again.");
-    let cancel = match flow.can_cancel {
-        true => ("cancel", "Cancel", "Enqueue what was declared to call it off."),
-        false => ("cancel", "Cancel", "Put on record that it is over; nothing is undone by that."),
+    let retry = Doable {
+        verb: "retry",
+        title: "Retry",
+        does: "Enqueue what was declared to do it again.",
+        would: "A step would be made that does what was declared to do it again.",
+        needs_why: false,
     };
+    let (does, would) = match flow.can_cancel {
+        true => (
+            "Enqueue what was declared to call it off.",
+            "A step would be made that does what was declared to call it off.",
+        ),
+        false => (
+            "Put on record that it is over; nothing is undone by that.",
+            "It would be cancelled for good, and nothing would be undone by that.",
+        ),
+    };
+    let cancel = Doable { verb: "cancel", title: "Cancel", does, would, needs_why: true };
     let all = [Some(retry).filter(|_| flow.can_retry), Some(cancel)];
     all.into_iter().flatten().filter(|_| !is_over(flow)).collect()
 }
@@ -134,15 +154,15 @@ fn verbs(flow: &FlowView, doable: &[Doable]) -> Markup {
             div data-live="verbs" {
                 @if !doable.is_empty() {
                     ul.rows.verbs {
-                        @for (verb, title, does) in doable {
-                            li { button.button type="button" data-verb=(verb) { (title) } span.aside { (does) } }
+                        @for Doable { verb, title, does, would, needs_why } in doable {
+                            li { button.button type="button" data-verb=(verb) data-asks data-would=(would) data-needs-why[*needs_why] { (title) } span.aside { (does) } }
                         }
                     }
                 }
             }
             div #sure .notice hidden {
                 p #would {}
-                button #do .button type="button" aria-describedby="would" { "Yes" } " "
+                button #do .button.strong type="button" aria-describedby="would" { "Yes" } " "
                 button #leave .button type="button" { "Leave it as it is" }
             }
             p #told .notice.lost role="alert" hidden {}

@@ -2,8 +2,8 @@
 //!
 //! Why    one strip a lane stretches with the page and keeps its letters readable on a phone, which one large picture does not.
 
-use crate::answers::{Bar, Lane, Span, Timeline};
-use crate::words::exact;
+use crate::answers::{Bar, Lane, LaneKind, LeftOut, Span, Timeline};
+use crate::words::{exact, number};
 use maud::{Markup, html};
 use model::{State, Timestamp};
 
@@ -25,7 +25,41 @@ pub fn render(timeline: &Timeline) -> Markup {
             }
             (legend())
         }
-        @if timeline.left_out > 0 { p.aside { (timeline.left_out) " more steps are not shown." } }
+        @for words in missing(&timeline.left_out) { p.aside { (words) } }
+    }
+}
+
+/// What is not drawn, in words.
+fn missing(left_out: &LeftOut) -> Vec<String> {
+    let mut told = Vec::new();
+    let all: usize = left_out.lanes.values().sum();
+    if all > 0 {
+        let kinds: Vec<String> = left_out.lanes.iter().map(|(kind, n)| of_kind(*kind, *n)).collect();
+        let are = if all == 1 { "is" } else { "are" };
+        told.push(format!(
+            "{} more {are} not drawn: {}. What failed, what is live and what was undone comes before the rest.",
+            number(all as i64),
+            kinds.join(", ")
+        ));
+    }
+    match left_out.tries {
+        0 => {}
+        1 => told.push("Attempts and polls of 1 step are not drawn; its own page lists them.".into()),
+        n => told.push(format!(
+            "Attempts and polls of {} steps are not drawn; their own pages list them.",
+            number(n as i64)
+        )),
+    }
+    told
+}
+
+fn of_kind(kind: LaneKind, n: usize) -> String {
+    let n = number(n as i64);
+    match kind {
+        LaneKind::Failed => format!("{n} of what failed"),
+        LaneKind::Live => format!("{n} of what is live"),
+        LaneKind::Undone => format!("{n} of what was undone"),
+        LaneKind::Other => format!("{n} of the rest"),
     }
 }
 
@@ -129,7 +163,12 @@ mod tests {
 
     fn timeline(bars: Vec<Bar>) -> Timeline {
         let lane = Lane { name: "<i>".into(), step: Some("7".into()), bars };
-        Timeline { from: Timestamp(0), to: Timestamp(10_000_000), lanes: vec![lane], left_out: 0 }
+        Timeline {
+            from: Timestamp(0),
+            to: Timestamp(10_000_000),
+            lanes: vec![lane],
+            left_out: LeftOut::default(),
+        }
     }
 
     #[test]
@@ -141,6 +180,24 @@ mod tests {
         assert_eq!(at(10_000_000, Some(10_000_000)), (997.0, 3.0), "what is short stays within");
         let nothing = Timeline { to: Timestamp(0), ..whole };
         assert_eq!(place(&bar(Span::Poll, 0, None), &nothing), (0.0, 3.0));
+    }
+
+    #[test]
+    fn what_is_not_drawn_is_told_in_words() {
+        assert_eq!(missing(&LeftOut::default()), [""; 0]);
+        let one = LeftOut { lanes: [(LaneKind::Other, 1)].into(), tries: 1 };
+        assert_eq!(
+            missing(&one),
+            [
+                "1 more is not drawn: 1 of the rest. What failed, what is live and what was undone comes before the rest.",
+                "Attempts and polls of 1 step are not drawn; its own page lists them.",
+            ]
+        );
+        let many = LeftOut { lanes: [(LaneKind::Failed, 20), (LaneKind::Other, 1_200)].into(), tries: 30 };
+        assert!(
+            missing(&many)[0].starts_with("1,220 more are not drawn: 20 of what failed, 1,200 of the rest.")
+        );
+        assert!(missing(&many)[1].contains("of 30 steps"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! API keys for an administrator: those there are, one more, and the end of one.
 
 use super::forms::{self, Button, Takes};
-use super::layout::plain;
+use super::layout::{lost, plain};
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
@@ -23,6 +23,7 @@ fn render(keys: &[KeyView], refused: u64) -> Markup {
     html! {
         h1 { "Keys" }
         p.aside { "Whoever calls from another machine shows a key. What it may do is its role; a scope keeps it to some queues." }
+        (lost())
         (forms::around())
         section #made .notice aria-label="The new key" hidden {
             p { "This is the key. It is shown now and never again: only its hash is kept." }
@@ -30,7 +31,7 @@ fn render(keys: &[KeyView], refused: u64) -> Markup {
             p { a href="/keys" { "I have put it away" } }
         }
         (form())
-        section aria-label="Keys" {
+        section aria-label="Keys" data-live="keys" {
             h2 { "Keys there are" }
             @if keys.is_empty() { p.empty { "There is none: only this machine is answered." } } @else { (table(keys)) }
             @if refused > 0 { p.aside { (number(refused as i64)) " calls with a wrong key were refused by this node." } }

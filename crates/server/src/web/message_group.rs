@@ -74,20 +74,31 @@ fn holds(rows: &[HoldView]) -> Markup {
     }
 }
 
-/// What a verb is called and does; one that cannot be taken back is told before it is done.
-fn about(verb: GroupVerb) -> (&'static str, &'static str, bool) {
+/// What a verb is called and does.
+fn about(verb: GroupVerb) -> (&'static str, &'static str) {
     match verb {
-        GroupVerb::Pause => ("Pause", "Start nothing of it until it is resumed; what runs goes on.", false),
-        GroupVerb::Resume => ("Resume", "Go on after the pause.", false),
+        GroupVerb::Pause => ("Pause", "Start nothing of it until it is resumed; what runs goes on."),
+        GroupVerb::Resume => ("Resume", "Go on after the pause."),
         GroupVerb::SkipHead => {
-            ("Skip head", "Pass over the first: one that failed is forgiven, any other is skipped.", true)
+            ("Skip head", "Pass over the first: one that failed is forgiven, any other is skipped.")
         }
-        GroupVerb::Requeue => ("Requeue", "Make what failed anew, in the place it had.", true),
-        GroupVerb::Ignore => ("Ignore", "Let what failed hold nobody back any more; its state stays.", true),
+        GroupVerb::Requeue => ("Requeue", "Make what failed anew, in the place it had."),
+        GroupVerb::Ignore => ("Ignore", "Let what failed hold nobody back any more; its state stays."),
         GroupVerb::Cancel => {
-            ("Cancel", "Cancel everything that stands in line or runs, and forgive what failed.", true)
+            ("Cancel", "Cancel everything that stands in line or runs, and forgive what failed.")
         }
-        GroupVerb::Unblock => ("Unblock", "Let nothing hold it back, neither a pause nor what failed.", true),
+        GroupVerb::Unblock => ("Unblock", "Let nothing hold it back, neither a pause nor what failed."),
+    }
+}
+
+/// What would become of the group, where no step would change.
+fn would(verb: GroupVerb) -> Option<&'static str> {
+    match verb {
+        GroupVerb::Pause => {
+            Some("It would be paused: nothing of it would start until it is resumed, and what runs goes on.")
+        }
+        GroupVerb::Resume => Some("Its pause would end, and the first in line could start."),
+        _ => None,
     }
 }
 
@@ -108,14 +119,14 @@ fn verbs(name: &str, doable: &[GroupVerb]) -> Markup {
             div data-live="verbs" {
                 ul.rows.verbs {
                     @for verb in doable {
-                        @let (title, does, asks) = about(*verb);
-                        li { button.button type="button" data-verb=(verb.word()) data-asks[asks] data-needs-why[needs_why(*verb)] { (title) } span.aside { (does) } }
+                        @let (title, does) = about(*verb);
+                        li { button.button type="button" data-verb=(verb.word()) data-asks data-would=[would(*verb)] data-needs-why[needs_why(*verb)] { (title) } span.aside { (does) } }
                     }
                 }
             }
             div #sure .notice hidden {
                 p #would {}
-                button #do .button type="button" aria-describedby="would" { "Yes" } " "
+                button #do .button.strong type="button" aria-describedby="would" { "Yes" } " "
                 button #leave .button type="button" { "Leave it as it is" }
             }
             p #told .notice.lost role="alert" hidden {}

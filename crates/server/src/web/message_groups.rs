@@ -1,28 +1,68 @@
-//! Message groups as a list: those with something to do, and those that are held back.
+//! Message groups as a list: those with something to do, and those that are held back; by how their names begin and by what holds them.
 
 use super::address::{message_group, query};
-use super::layout::{Frame, lost, page as framed};
-use crate::answers;
-use crate::api::WantedGroups;
+use super::layout::{Frame, lost, nothing, page as framed};
+use crate::answers::{self, GroupFilter};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Params, page_size};
 use crate::words::{clock, number};
 use axum::extract::State;
 use maud::{Markup, html};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::sync::Arc;
+use store::Held;
 use wire::{HoldView, MessageGroupPage, MessageGroupView};
 
 /// So many steps of a line are counted.
 const COUNTED: usize = 1_000;
 
-pub async fn page(
-    State(app): State<Arc<App>>,
-    Params(wanted): Params<WantedGroups>,
-) -> Result<Markup, ApiError> {
-    let limit = page_size(wanted.limit)?;
-    let after = wanted.after.clone().unwrap_or_default();
-    let page = app.read(move |browse| answers::message_groups(browse, &after, limit)).await?;
+#[derive(Deserialize, Default, Clone, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    /// How the name begins.
+    name: String,
+    /// What holds it back.
+    #[schemars(extend("enum" = ["", "blocked", "paused"]))]
+    held: String,
+    after: Option<String>,
+    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
+    limit: Option<usize>,
+}
+
+impl Wanted {
+    fn filter(&self) -> Result<GroupFilter, ApiError> {
+        let held = match self.held.as_str() {
+            "" => None,
+            "blocked" => Some(Held::Blocked),
+            "paused" => Some(Held::Paused),
+            other => {
+                let problem = format!("held: `{other}` is not known; write `blocked` or `paused`");
+                return Err(ApiError::BadRequest(problem));
+            }
+        };
+        let (begins, after) = (self.name.clone(), self.after.clone());
+        Ok(GroupFilter { begins, held, after, limit: page_size(self.limit)? })
+    }
+
+    /// The same list with another hold, or further down.
+    fn address(&self, held: &str, after: Option<&str>) -> String {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_string());
+        let pairs = [
+            ("name", some(&self.name)),
+            ("held", some(held)),
+            ("after", after.map(Into::into)),
+            ("limit", self.limit.map(|limit| limit.to_string())),
+        ];
+        let pairs: Vec<_> = pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        query("/message-groups", &pairs)
+    }
+}
+
+pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
+    let filter = wanted.filter()?;
+    let page = app.read(move |browse| answers::message_groups_like(browse, &filter)).await?;
     let frame = Frame {
         title: "Message groups",
         version: app.site.version,
@@ -33,27 +73,45 @@ pub async fn page(
     Ok(framed(frame, render(&page, &wanted)))
 }
 
-fn render(page: &MessageGroupPage, wanted: &WantedGroups) -> Markup {
+fn render(page: &MessageGroupPage, wanted: &Wanted) -> Markup {
+    let is_all = wanted.name.is_empty() && wanted.held.is_empty();
     html! {
         h1 { "Message groups" }
         (lost())
+        (search(wanted))
+        nav.chips aria-label="What holds it back" {
+            @for (held, word) in [("", "all"), ("blocked", "blocked"), ("paused", "paused")] { (chip(word, held, wanted)) }
+        }
         div data-live="message-groups" {
-            @if page.message_groups.is_empty() {
+            @if page.message_groups.is_empty() && is_all {
                 p.empty { "No message group has anything to do, and none is held back." }
+            } @else if page.message_groups.is_empty() {
+                (nothing("message group", None))
             } @else {
                 ul.rows { @for group in &page.message_groups { (row(group)) } }
             }
             @if let Some(next) = &page.next {
-                p { a.button href=(following(next, wanted.limit)) { "More message groups" } }
+                p { a.button href=(wanted.address(&wanted.held, Some(next))) { "More message groups" } }
             }
         }
     }
 }
 
-fn following(next: &str, limit: Option<usize>) -> String {
-    let limit = limit.map(|limit| ("limit", limit.to_string()));
-    let pairs: Vec<_> = [Some(("after", next.to_string())), limit].into_iter().flatten().collect();
-    query("/message-groups", &pairs)
+fn search(wanted: &Wanted) -> Markup {
+    html! {
+        form.fields method="get" action="/message-groups" role="search" aria-label="Find message groups" {
+            @if !wanted.held.is_empty() { input type="hidden" name="held" value=(wanted.held); }
+            div { label for="name" { "Name, or how it begins" } input #name name="name" type="search" value=(wanted.name) autocomplete="off"; }
+            button.button.strong type="submit" { "Find" }
+        }
+    }
+}
+
+fn chip(word: &str, held: &str, wanted: &Wanted) -> Markup {
+    let is_chosen = wanted.held == held;
+    html! {
+        a.chip.(if is_chosen { "chosen" } else { "open" }) href=(wanted.address(held, None)) aria-current=[is_chosen.then_some("true")] { (word) }
+    }
 }
 
 fn row(group: &MessageGroupView) -> Markup {

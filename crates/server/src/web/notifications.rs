@@ -1,6 +1,6 @@
 //! Notifications: the channels, how much each was sent, and what they were told last.
 
-use super::layout::{Frame, page as framed};
+use super::layout::{Frame, lost, page as framed};
 use crate::answers;
 use crate::app::App;
 use crate::error::ApiError;
@@ -29,12 +29,15 @@ pub async fn page(State(app): State<Arc<App>>) -> Result<Markup, ApiError> {
 fn render(channels: &[ChannelView], notices: &[NoticeView]) -> Markup {
     html! {
         h1 { "Notifications" }
-        @if channels.is_empty() {
-            p.empty { "Nobody is told when something fails: there is no channel. Write [[notify.channel]] into the configuration." }
-        } @else {
-            (channels_table(channels))
+        (lost())
+        div data-live="channels" {
+            @if channels.is_empty() {
+                p.empty { "Nobody is told when something fails: there is no channel. Write [[notify.channel]] into the configuration." }
+            } @else {
+                (channels_table(channels))
+            }
         }
-        section {
+        section aria-label="Told last" data-live="told" {
             h2 { "Told last" }
             @if notices.is_empty() { p.empty { "Nothing was told yet." } } @else { (notices_table(notices)) }
         }

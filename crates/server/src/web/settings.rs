@@ -1,7 +1,7 @@
 //! Settings: this node, the dispatch switches, what counts as stuck, and who is sent events.
 
 use super::forms::{self, Button, Takes};
-use super::layout::plain;
+use super::layout::{lost, plain};
 use crate::access::{Caller, is_open};
 use crate::answers;
 use crate::app::App;
@@ -55,6 +55,7 @@ fn facts(app: &App) -> Vec<(&'static str, String)> {
 fn render(page: &Page) -> Markup {
     html! {
         h1 { "Settings" }
+        (lost())
         @if page.may_operate { (forms::around()) }
         section aria-label="This node" {
             h2 { "This node" }
@@ -68,12 +69,12 @@ fn render(page: &Page) -> Markup {
         }
         section aria-label="Stuck" {
             h2 { "What counts as stuck" }
-            (remedies(page))
+            div data-live="remedies" { (remedies(page)) }
             (rules(&page.stuck.rules))
         }
         section aria-label="Subscriptions" {
             h2 { "Subscriptions" }
-            (subscriptions(&page.subscriptions))
+            div data-live="subscriptions" { (subscriptions(&page.subscriptions)) }
         }
         p { a href="/notifications" { "Channels and what they were told" } @if is_open("/keys") { " · " a href="/keys" { "Keys" } } }
     }
@@ -84,9 +85,9 @@ fn switches(page: &Page) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Dispatch" { table.list {
             thead { tr { th { "Dispatch group" } th { "Dispatch" } th { "Since, by whom and why" } @if page.may_operate { th { span.unseen { "Switch" } } } } }
-            tbody {
+            tbody data-live="switches" {
                 @for breaker in all {
-                    tr {
+                    tr data-row=(breaker.dispatch_group.as_deref().unwrap_or("everywhere")) {
                         th scope="row" { (breaker.dispatch_group.as_deref().unwrap_or("everywhere")) }
                         td { span.state.(if breaker.off { "orange" } else { "green" }) { (if breaker.off { "off" } else { "on" }) } }
                         td { (told(breaker)) }
@@ -146,7 +147,7 @@ fn rules(rules: &[StuckRuleView]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Rules" { table.list {
             thead { tr { th { "Rule" } th { "Over" } th { "Older than" } th { "Severity" } th { "Remedy" } th { "From" } } }
-            tbody {
+            tbody data-live="rules" {
                 @for one in rules {
                     tr {
                         th scope="row" { (one.rule.name) @if one.rule.enabled == Some(false) { " (off)" } }

@@ -1,9 +1,10 @@
 //! One workflow: where it is, its graph, its steps, what happened to it, and what can be done about it.
 
+use super::address::query;
 use super::gantt;
 use super::layout::{Frame, page as framed};
 use super::markdown::inline;
-use super::workflow_steps::table;
+use super::workflow_steps;
 use super::workflow_verbs::section as verbs;
 use super::workflows::{message_tone, tone, took};
 use crate::access::Caller;
@@ -33,30 +34,48 @@ struct Page {
     picture: String,
     /// The newest first, or those before one.
     events: WorkflowEventPage,
-    before: Option<u64>,
+    wanted: Wanted,
     decisions: Vec<DecisionView>,
     /// None for whoever may only look.
     doable: Option<Offers>,
     timeline: Option<answers::Timeline>,
 }
 
-#[derive(Deserialize, Default, JsonSchema)]
+#[derive(Deserialize, Default, Clone, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     /// Older events than this one.
-    before: Option<u64>,
+    pub before: Option<u64>,
+    /// Steps in this state alone.
+    pub state: Option<String>,
+    /// Of so many of them, those behind.
+    pub from: usize,
+}
+
+impl Wanted {
+    /// The address of the page that shows this.
+    pub fn address(&self, id: &str, part: &str) -> String {
+        let pairs = [
+            ("state", self.state.clone()),
+            ("from", (self.from > 0).then(|| self.from.to_string())),
+            ("before", self.before.map(|before| before.to_string())),
+        ];
+        let pairs: Vec<_> = pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        query(&format!("/workflows/{id}"), &pairs) + part
+    }
 }
 
 pub async fn page(
     State(app): State<Arc<App>>,
     caller: Caller,
     ThisWorkflow(id): ThisWorkflow,
-    Params(Wanted { before }): Params<Wanted>,
+    Params(wanted): Params<Wanted>,
 ) -> Result<Markup, ApiError> {
     let shown = app.workflow(id).await?;
     let row = app.workflow_row(id).await?;
     let drawing = app.drawing(&row.definition).await?;
     let picture = drawing::figure(&drawing, &shown);
+    let before = wanted.before;
     let events = app.read(move |browse| answers::events_before(browse, id, before, EVENTS_SHOWN)).await?;
     let decisions = app.read(move |browse| answers::decisions(browse, id)).await?;
     let now = app.now();
@@ -69,7 +88,7 @@ pub async fn page(
         timeline,
         doable,
         events: events.unwrap_or_else(|| WorkflowEventPage { events: Vec::new(), next: None }),
-        before,
+        wanted,
         decisions: decisions.map(|page| page.decisions).unwrap_or_default(),
         picture,
         shown,
@@ -100,7 +119,7 @@ fn render(page: &Page) -> Markup {
             h2 { "Timeline" }
             @if let Some(timeline) = &page.timeline { (gantt::render(timeline)) }
         }
-        section aria-label="Steps" { h2 { "Steps" } div data-live="steps" { (table(&shown.steps)) } }
+        section #steps aria-label="Steps" { h2 { "Steps" } div data-live="steps" { (workflow_steps::render(&shown.steps, &shown.workflow.id, &page.wanted)) } }
         (undone(shown))
         section aria-label="Payloads" data-live="payloads" { (payloads(shown)) }
         section #history aria-label="History" data-live="history" { (history(page)) (branches(&page.decisions)) }
@@ -225,7 +244,7 @@ fn payloads(shown: &WorkflowShow) -> Markup {
 
 /// What happened to it, the last of it first.
 fn history(page: &Page) -> Markup {
-    let at = format!("/workflows/{}", page.shown.workflow.id);
+    let at = |before| Wanted { before, ..page.wanted.clone() }.address(&page.shown.workflow.id, "#history");
     html! {
         h2 { "History" }
         @if page.events.events.is_empty() { p.empty { "Nothing has happened yet." } }
@@ -240,10 +259,10 @@ fn history(page: &Page) -> Markup {
                 }
             }
         }
-        @if page.before.is_some() || page.events.next.is_some() {
+        @if page.wanted.before.is_some() || page.events.next.is_some() {
             p {
-                @if page.before.is_some() { a.button href={ (at) "#history" } { "Newest" } " " }
-                @if let Some(next) = &page.events.next { a.button href={ (at) "?before=" (next) "#history" } { "Older" } }
+                @if page.wanted.before.is_some() { a.button href=(at(None)) { "Newest" } " " }
+                @if let Some(next) = &page.events.next { a.button href=(at(next.parse().ok())) { "Older" } }
             }
         }
     }

@@ -1,20 +1,69 @@
-//! The steps of a workflow as a table.
+//! The steps of a workflow as a table; of a large one a page at a time, by state.
 
-use super::layout::tone;
+use super::layout::{nothing, tone};
+use super::workflow::Wanted;
 use crate::words::{clock, number};
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 use wire::{ItemCounts, WorkflowStepView};
 
-/// Steps that are shown; the graph of more is a list anyway.
+/// Steps on a page; the graph of more is a list anyway.
 const SHOWN: usize = 500;
 
-pub fn table(steps: &[WorkflowStepView]) -> Markup {
+pub fn render(steps: &[WorkflowStepView], id: &str, wanted: &Wanted) -> Markup {
+    let like = |step: &&WorkflowStepView| wanted.state.as_ref().is_none_or(|state| *state == step.state);
+    let all: Vec<&WorkflowStepView> = steps.iter().filter(like).collect();
+    let page: Vec<&WorkflowStepView> = all.iter().copied().skip(wanted.from).take(SHOWN).collect();
+    html! {
+        @if steps.len() > SHOWN || wanted.state.is_some() { (states(steps, id, wanted)) }
+        @if page.is_empty() { (nothing("step", None)) } @else { (table(&page)) }
+        @if page.len() < all.len() { (around(all.len(), page.len(), id, wanted)) }
+    }
+}
+
+/// Those of one state alone; what failed comes first.
+fn states(steps: &[WorkflowStepView], id: &str, wanted: &Wanted) -> Markup {
+    let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+    for step in steps {
+        *counts.entry((!tone_is_red(step), step.state.as_str())).or_default() += 1;
+    }
+    html! {
+        nav.chips aria-label="State of the steps" {
+            (chip(("all", steps.len()), None, id, wanted))
+            @for ((_, state), n) in counts { (chip((state, n), Some(state), id, wanted)) }
+        }
+    }
+}
+
+fn chip((word, n): (&str, usize), state: Option<&str>, id: &str, wanted: &Wanted) -> Markup {
+    let is_chosen = wanted.state.as_deref() == state;
+    let of = Wanted { state: state.map(Into::into), from: 0, ..wanted.clone() };
+    html! {
+        a.chip.(if is_chosen { "chosen" } else { "open" }) href=(of.address(id, "#steps")) aria-current=[is_chosen.then_some("true")] {
+            (word.replace('_', " ")) " (" (number(n as i64)) ")"
+        }
+    }
+}
+
+/// Where in the table one is, and the way on.
+fn around(all: usize, shown: usize, id: &str, wanted: &Wanted) -> Markup {
+    let at = |from| Wanted { from, ..wanted.clone() }.address(id, "#steps");
+    let end = wanted.from + shown;
+    html! {
+        @if shown > 0 { p.aside.below { "Steps " (number(wanted.from as i64 + 1)) " to " (number(end as i64)) " of " (number(all as i64)) "." } }
+        p {
+            @if wanted.from > 0 { a.button href=(at(wanted.from.min(all).saturating_sub(SHOWN))) { "Steps before" } " " }
+            @if end < all { a.button href=(at(end)) { "More steps" } }
+        }
+    }
+}
+
+fn table(steps: &[&WorkflowStepView]) -> Markup {
     html! {
         table.steps {
             thead { tr { th { "Step" } th { "State" } th.n { "Attempt" } th { "What happened" } } }
-            tbody { @for step in steps.iter().take(SHOWN) { (row(step)) } }
+            tbody { @for step in steps { (row(step)) } }
         }
-        @if steps.len() > SHOWN { p.aside { "The first " (SHOWN) " of " (number(steps.len() as i64)) " are shown." } }
     }
 }
 
@@ -109,6 +158,54 @@ mod tests {
         assert_eq!(counted(&none), "0 items");
     }
 
+    fn steps(n: usize, failed: &[usize]) -> Vec<WorkflowStepView> {
+        let state = |at| if failed.contains(&at) { "failed" } else { "completed" };
+        let step = |at: usize| WorkflowStepView {
+            key: format!("s{at}"),
+            state: state(at).into(),
+            ..WorkflowStepView::default()
+        };
+        (0..n).map(step).collect()
+    }
+
+    /// The first and the last step on a page, and where its links lead.
+    fn seen(steps: &[WorkflowStepView], wanted: &Wanted) -> (String, Vec<String>) {
+        let html = render(steps, "7", wanted).into_string();
+        let rows: Vec<&str> = html.split("<th scope=\"row\">").skip(1).collect();
+        let name = |row: &&str| row.split('<').next().unwrap_or_default().to_string();
+        let ends = [rows.first(), rows.last()].map(|row| row.map(name).unwrap_or_default());
+        let links = html.split("href=\"").skip(1).filter_map(|link| link.split('"').next());
+        (ends.join(" to "), links.map(|link| link.trim_start_matches("/workflows/7").to_string()).collect())
+    }
+
+    #[test]
+    fn a_large_workflow_is_paged_to_its_end() {
+        let all = steps(1_001, &[1_000]);
+        let at = |from| seen(&all, &Wanted { from, ..Wanted::default() });
+        let chips = ["#steps", "?state=failed#steps", "?state=completed#steps"];
+        let with = |links: &[&str]| chips.iter().chain(links).map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(at(0), ("s0 to s499".into(), with(&["?from=500#steps"])));
+        assert_eq!(at(500), ("s500 to s999".into(), with(&["#steps", "?from=1000#steps"])));
+        assert_eq!(at(1_000), ("s1000 to s1000".into(), with(&["?from=500#steps"])));
+        assert_eq!(at(5_000), (" to ".into(), with(&["?from=501#steps"])), "past the end is a way back");
+        assert_eq!(
+            seen(&all[..500], &Wanted::default()),
+            ("s0 to s499".into(), vec![]),
+            "at the limit it is all"
+        );
+    }
+
+    #[test]
+    fn what_failed_is_a_click_away_however_far_down_it_is() {
+        let all = steps(1_001, &[700, 1_000]);
+        let wanted = Wanted { state: Some("failed".into()), ..Wanted::default() };
+        assert_eq!(seen(&all, &wanted).0, "s700 to s1000");
+        let html = render(&all, "7", &Wanted::default()).into_string();
+        assert!(html.contains("failed (2)") && html.contains("completed (999)"), "{html}");
+        let none = Wanted { state: Some("skipped".into()), ..Wanted::default() };
+        assert!(render(&all, "7", &none).into_string().contains("No step is like that."));
+    }
+
     #[test]
     fn text_from_outside_is_never_markup() {
         let step = WorkflowStepView {
@@ -119,7 +216,7 @@ mod tests {
             error: Some("<script>".into()),
             ..WorkflowStepView::default()
         };
-        let html = table(&[step]).into_string();
+        let html = table(&[&step]).into_string();
         assert!(html.contains("&lt;b&gt;") && html.contains("fan-out of &lt;i&gt;"), "{html}");
         assert!(html.contains("<details class=\"payload\" data-key=\"&lt;b&gt; Error\" open>"), "{html}");
         assert!(!html.contains("<script>"));

@@ -51,8 +51,9 @@
   });
   seen("img").forEach((image) => { if (!image.hasAttribute("alt")) tell("a picture has no words", image); });
   seen("svg").forEach((picture) => {
-    if (picture.getAttribute("aria-hidden") !== "true" && !(picture.getAttribute("role") === "img" && nameOf(picture) !== "")) tell("a drawing has no words", picture);
+    if (picture.getAttribute("aria-hidden") !== "true" && !(["img", "group"].includes(picture.getAttribute("role")) && nameOf(picture) !== "")) tell("a drawing has no words", picture);
   });
+  seen("svg[role=img] a").forEach((link) => tell("a link within a picture is not read aloud", link));
   seen("table").forEach((table) => { if (table.querySelector("th") === null) tell("a table has no head", table); });
   seen("th").forEach((head) => { if (head.textContent.trim() === "") tell("a column has no name", head); });
   seen("ul, ol").forEach((list) => [...list.children].forEach((child) => { if (child.tagName !== "LI") tell("a list holds what is no item", child); }));

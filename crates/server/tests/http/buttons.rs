@@ -182,3 +182,32 @@ async fn a_failed_workflow_is_done_again_from_a_step() {
     );
     place.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_box_of_the_graph_leads_to_its_step_by_mouse_and_by_key() {
+    let Showcase { place, failed_workflow, .. } = everything().await;
+    let url = serve(place.router.clone()).await;
+    let steps = place.get(&format!("/v1/workflows/{failed_workflow}")).await.ok()["steps"].clone();
+    let mut browser = Browser::start();
+    browser.open(&format!("{url}/workflows/{failed_workflow}"));
+    let names =
+        "[...document.querySelectorAll('.sf-graph a')].map((link) => link.getAttribute('aria-label'))";
+    assert_eq!(
+        browser.eval(names),
+        serde_json::json!(["check, completed", "charge, failed"]),
+        "what has begun"
+    );
+    let charge = "document.querySelectorAll('.sf-graph a')[1]";
+    browser.eval(&format!("{charge}.focus()"));
+    let is_seen = format!(
+        "{charge}.matches(':focus-visible') && getComputedStyle({charge}.querySelector('.sf-box')).strokeWidth"
+    );
+    assert_eq!(browser.eval(&is_seen), "5px", "one sees where the keyboard is");
+    browser.eval(&format!(
+        "{charge}.dispatchEvent(new MouseEvent('click', {{ bubbles: true, cancelable: true }}))"
+    ));
+    let page = format!("/step-dispatcher/steps/{}", steps[1]["step_id"].as_str().unwrap());
+    browser.until(&format!("location.pathname === '{page}'"));
+    assert_eq!(browser.complaints(), [""; 0]);
+    place.close().await;
+}

@@ -51,15 +51,6 @@ impl Desk {
         would.as_str().unwrap().to_string()
     }
 
-    /// A page that is read anew when something was done has forgotten this.
-    fn mark(&mut self) {
-        self.browser.eval("window.isOld = true");
-    }
-
-    fn until_read_anew(&mut self) {
-        self.browser.until("window.isOld === undefined");
-    }
-
     fn until_state(&mut self, state: &str) {
         let shown = state.replace('_', " ");
         self.browser.until(&format!("document.querySelector('h1 .state').textContent === '{shown}'"));
@@ -164,20 +155,9 @@ async fn every_verb_of_a_message_group() {
     for (group, verb, to) in table {
         let at = format!("/v1/message-groups/{group}");
         desk.look_at(&format!("/message-groups/{group}"));
-        desk.mark();
-        let asks =
-            desk.browser.eval(&format!("'asks' in document.querySelector('[data-verb=\"{verb}\"]').dataset"));
-        if asks == true {
-            let would = desk.press(verb);
-            assert!(would.contains("would be") || verb == "unblock", "{verb}: {would}");
-        } else {
-            desk.fill("why", "seen to");
-            desk.click(&format!("[data-verb=\"{verb}\"]"));
-        }
+        let would = desk.press(verb);
+        assert!(would.contains("would ") || verb == "unblock", "{verb}: {would}");
         until_group(&desk.place, &at, to).await;
-        // What came of it may take a turn more than the page.
-        desk.until_read_anew();
-        desk.look_at(&format!("/message-groups/{group}"));
         desk.until_state(to);
     }
     let audit = desk.place.get("/v1/audit?limit=20").await.ok();
@@ -199,7 +179,7 @@ async fn until_group(place: &Place, path: &str, state: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_verb_of_an_alert_and_of_a_flow() {
+async fn every_verb_of_an_alert() {
     let mut desk = Desk::open().await;
     let rule = json!({"older_than": "0s", "severity": "critical"}).to_string();
     let request = axum::http::Request::put("/v1/stuck/rules/step-waiting")
@@ -217,28 +197,71 @@ async fn every_verb_of_an_alert_and_of_a_flow() {
         ("resolve", "resolved"),
         ("reopen", "reopened"),
     ] {
-        desk.mark();
         desk.fill("text", "bo");
         desk.click(&format!("[data-verb=\"{verb}\"]"));
-        let is_told =
-            "[...document.querySelectorAll('tbody td')].some((cell) => cell.textContent === 'MOMENT')";
-        desk.until_read_anew();
+        let is_told = "document.getElementById('text').value === '' && !document.querySelector('#verbs button').disabled
+            && [...document.querySelectorAll('tbody td')].some((cell) => cell.textContent === 'MOMENT')";
         desk.browser.until(&is_told.replace("MOMENT", moment));
     }
-    for (verb, state, moment) in [("retry", "pending", "retry_asked"), ("cancel", "cancelled", "cancelled")] {
-        let mut flow = json!({"type": "payment", "entity_id": verb, "steps": ["debited"]});
-        if verb == "retry" {
-            flow["retry"] = json!({"action": "noop"});
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_verb_of_a_flow_is_told_first_and_what_needs_a_reason_asks_for_it() {
+    let mut desk = Desk::open().await;
+    let declared = json!({"action": "noop"});
+    for (verb, declares, state, moment, would) in [
+        (
+            "retry",
+            "retry",
+            "pending",
+            "retry_asked",
+            "A step would be made that does what was declared to do it again.",
+        ),
+        (
+            "cancel",
+            "cancel",
+            "pending",
+            "cancel_asked",
+            "A step would be made that does what was declared to call it off.",
+        ),
+        (
+            "cancel",
+            "nothing",
+            "cancelled",
+            "cancel_asked",
+            "It would be cancelled for good, and nothing would be undone by that.",
+        ),
+    ] {
+        let mut flow =
+            json!({"type": "payment", "entity_id": format!("{verb} {declares}"), "steps": ["debited"]});
+        if declares != "nothing" {
+            flow[declares] = declared.clone();
         }
         let flow = done(&desk.place, "/v1/flows", flow.to_string()).await["flow"]["id"].clone();
         let at = format!("/v1/flows/{}", flow.as_str().unwrap());
         desk.look_at(&format!("/flows/{}", flow.as_str().unwrap()));
-        desk.mark();
-        desk.fill("why", "seen to");
+        let before = desk.place.get(&at).await.ok();
         desk.click(&format!("[data-verb=\"{verb}\"]"));
+        match verb {
+            "cancel" => {
+                desk.browser.until("document.getElementById('told').textContent.startsWith('Say why first')");
+                assert_eq!(
+                    desk.browser.eval("document.activeElement.id"),
+                    "why",
+                    "it would be refused without"
+                );
+            }
+            _ => desk.browser.until("!document.getElementById('sure').hidden"),
+        }
+        assert_eq!(desk.place.get(&at).await.ok(), before, "nothing is done by the first click");
+        desk.browser.eval("document.getElementById('told').textContent = ''");
+        desk.browser.eval("document.getElementById('sure').hidden = true");
+        assert_eq!(desk.press(verb), format!("It is pending. {would}"));
         let shown = desk.place.until(&at, |shown| shown["history"].to_string().contains(moment)).await;
         assert_eq!(shown["flow"]["state"], state, "{shown}");
-        desk.until_read_anew();
+        let said = shown["history"].as_array().unwrap().iter().find(|one| one["event"] == moment).unwrap();
+        assert_eq!(said["message"], "seen to", "the words go on record");
         desk.until_state(state);
     }
     desk.close().await;

@@ -9,6 +9,15 @@ use std::path::PathBuf;
 use tokio::net::TcpListener;
 
 const AUDIT: &str = include_str!("audit.js");
+/// Everything that a page shows only when it is asked for, or when something was refused, at once.
+const OPEN_ALL: &str = "(() => {
+    document.querySelectorAll('details').forEach((part) => { part.open = true; });
+    document.querySelectorAll('main [hidden]').forEach((part) => { part.hidden = false; });
+    document.querySelectorAll('dialog').forEach((sheet) => sheet.show());
+    document.querySelectorAll('#would, #told, #sure-text, #made-text').forEach((part) => {
+        part.textContent ||= 'It is running and would be cancelled for good; workflow-0123456789abcdef0123456789abcdef-0123456789';
+    });
+})()";
 /// Pages that say the same whatever is done.
 const DOCS: [&str; 3] = ["/docs/api", "/docs/errors", "/docs/errors/late"];
 
@@ -26,33 +35,43 @@ fn is_expected(path: &str, complaint: &str) -> bool {
 }
 
 /// Where pictures are put, if somebody wants to look at them.
-fn picture(path: &str, width: u32, theme: &str) -> Option<PathBuf> {
+fn picture(path: &str, width: u32, (theme, how): (&str, &str)) -> Option<PathBuf> {
     let dir = PathBuf::from(std::env::var_os("STEPFAST_PICTURES")?);
     let name: String =
         path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(60).collect();
-    Some(dir.join(format!("{width}-{theme}{name}.png")))
+    Some(dir.join(format!("{width}-{theme}{how}{name}.png")))
+}
+
+/// What is wrong with the page that is open, as it stands.
+fn faults(browser: &mut Browser) -> Vec<String> {
+    let found = browser.eval(AUDIT);
+    found.as_array().unwrap().iter().map(|fault| fault.as_str().unwrap().to_string()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_is_sound_in_both_themes_and_widths_and_nothing_planted_runs() {
     let shown = everything().await;
     let url = serve(shown.place.router.clone()).await;
-    let (mut browser, mut faults, mut looked) = (Browser::start(), Vec::new(), 0);
+    let (mut browser, mut all, mut looked) = (Browser::start(), Vec::new(), 0);
     for (width, theme) in [(1_440, "light"), (1_440, "dark"), (390, "light"), (390, "dark")] {
         browser.look(width, theme);
         for path in shown.pages.iter().map(String::as_str).chain(DOCS) {
             browser.open(&format!("{url}{path}"));
-            let found = browser.eval(AUDIT);
-            let found = found.as_array().unwrap().iter().map(|fault| fault.as_str().unwrap().to_string());
-            let said = browser.complaints().into_iter().filter(|said| !is_expected(path, said));
-            faults.extend(found.chain(said).map(|fault| format!("{width} {theme} {path}: {fault}")));
-            if let Some(file) = picture(path, width, theme) {
-                browser.picture(&file);
+            for (how, script) in [("", "0"), ("-opened", OPEN_ALL)] {
+                browser.eval(script);
+                let said = browser.complaints().into_iter().filter(|said| !is_expected(path, said));
+                let found = faults(&mut browser).into_iter().chain(said);
+                all.extend(found.map(|fault| format!("{width} {theme}{how} {path}: {fault}")));
+                // The whole reference opened is too long for a picture.
+                let file = picture(path, width, (theme, how)).filter(|_| how.is_empty() || path != DOCS[0]);
+                if let Some(file) = file {
+                    browser.picture(&file);
+                }
             }
             looked += 1;
         }
     }
-    assert!(faults.is_empty(), "{} faults on {looked} pages:\n{}", faults.len(), faults.join("\n"));
+    assert!(all.is_empty(), "{} faults on {looked} pages:\n{}", all.len(), all.join("\n"));
     println!("{looked} pages looked at");
     shown.place.close().await;
 }

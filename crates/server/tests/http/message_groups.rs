@@ -212,3 +212,48 @@ async fn what_cannot_be_done_to_a_group_is_said() {
     assert_eq!(place.get("/v1/audit").await.ok()["audit"], json!([]));
     place.close().await;
 }
+
+/// Names on a page, and whether it leads on.
+async fn listed(place: &Place, query: &str) -> (Vec<String>, Option<String>) {
+    let page = place.get(&format!("/message-groups{query}")).await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    let names =
+        page.text().split("href=\"/message-groups/").skip(1).filter_map(|part| part.split('"').next());
+    let on = page.text().split("a class=\"button\" href=\"").nth(1).and_then(|part| part.split('"').next());
+    (
+        names.map(Into::into).collect(),
+        on.map(|href| href.replace("&amp;", "&").replace("/message-groups", "")),
+    )
+}
+
+#[tokio::test]
+async fn groups_are_found_by_how_they_begin_and_by_what_holds_them_back() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    for group in ["pay-1", "pay-2"] {
+        blocked(&place, group).await;
+    }
+    let waits = ["pax", "pay", "pay-3", "pay-4", "paz"].map(|group| letter("waits", "ghost", group));
+    create(&place, json!(waits)).await;
+    for group in ["pay-2", "pay-3"] {
+        place.post(&format!("{}/pause", path(group)), r#"{"why": "told to"}"#).await.ok();
+    }
+    let all = async |query: &str| listed(&place, query).await.0;
+    assert_eq!(all("").await, ["pax", "pay", "pay-1", "pay-2", "pay-3", "pay-4", "paz"]);
+    assert_eq!(all("?name=pay").await, ["pay", "pay-1", "pay-2", "pay-3", "pay-4"]);
+    assert_eq!(all("?held=blocked").await, ["pay-1", "pay-2"]);
+    assert_eq!(all("?held=paused").await, ["pay-2", "pay-3"]);
+    assert_eq!(all("?name=pay-2&held=paused").await, ["pay-2"]);
+    assert_eq!(all("?name=pay-1&held=paused").await, [""; 0]);
+    let (mut found, mut query) = (Vec::new(), Some("?name=pay&limit=2".to_string()));
+    while let Some(at) = query {
+        let (names, on) = listed(&place, &at).await;
+        assert!(names.len() <= 2, "{names:?}");
+        found.push(names.join(" "));
+        query = on;
+    }
+    assert_eq!(found, ["pay pay-1", "pay-2 pay-3", "pay-4"]);
+    assert!(place.get("/message-groups?name=none").await.text().contains("No message group is like that."));
+    place.get("/message-groups?held=never").await.refused(400, "invalid_request");
+    place.close().await;
+}

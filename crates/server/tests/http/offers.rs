@@ -15,6 +15,7 @@ const WORKFLOW_VERBS: [&str; 8] = [
     "cancel",
 ];
 const STEP_VERBS: [&str; 6] = ["complete", "skip", "fail", "stop", "cancel", "retry"];
+const FLOW_VERBS: [&str; 2] = ["retry", "cancel"];
 const GROUP_VERBS: [&str; 7] = ["pause", "resume", "skip-head", "requeue", "ignore", "cancel", "unblock"];
 
 /// The values of an attribute, as they stand on a page.
@@ -146,6 +147,54 @@ async fn a_message_group_is_offered_what_would_not_be_refused_and_nothing_else()
     assert!(wrong.is_empty(), "{} of {looked}:\n{}", wrong.len(), wrong.join("\n"));
     let (on_page, _) = offered(&place, "/message-groups/blocked").await;
     assert!(on_page.contains(&"unblock".to_string()), "a failure alone can be let go: {on_page:?}");
+    println!("{looked} verbs tried");
+    place.close().await;
+}
+
+/// A flow with what it declares, taken to a state.
+async fn flow(place: &Place, declares: &[&str], state: &str) -> String {
+    let name = format!("{} {state}", declares.join("-"));
+    let mut body = json!({"type": "payment", "entity_id": name, "steps": ["debited"]});
+    for verb in declares {
+        body[*verb] = json!({"action": "ghost"});
+    }
+    let id = states::done(place, "/v1/flows", body.to_string()).await["flow"]["id"].clone();
+    let id = id.as_str().unwrap().to_string();
+    let (at, of) = match state {
+        "pending" => return id,
+        "running" => (format!("/v1/flows/{id}/state"), json!({"state": "running"})),
+        "superseded" => {
+            body["again"] = json!("new");
+            ("/v1/flows".into(), body)
+        }
+        "completed" => (format!("/v1/flows/{id}/steps/debited/complete"), json!({})),
+        other => (format!("/v1/flows/{id}/finish"), json!({"state": other})),
+    };
+    states::done(place, &at, of.to_string()).await;
+    id
+}
+
+#[tokio::test]
+async fn a_flow_is_offered_what_would_not_be_refused_and_nothing_else() {
+    let place = Place::open();
+    let (mut wrong, mut looked) = (Vec::new(), 0);
+    for state in ["pending", "running", "failed", "completed", "cancelled", "superseded"] {
+        for declares in [&[][..], &["retry"], &["cancel"], &["retry", "cancel"]] {
+            let id = flow(&place, declares, state).await;
+            assert_eq!(place.get(&format!("/v1/flows/{id}")).await.ok()["flow"]["state"], state);
+            let (on_page, _) = offered(&place, &format!("/flows/{id}")).await;
+            for verb in FLOW_VERBS {
+                let would = tried(&place, &format!("/v1/flows/{id}/{verb}"), json!({})).await;
+                if would.is_ok() != on_page.iter().any(|one| one == verb) {
+                    wrong.push(format!(
+                        "{state} with {declares:?}: {verb}: {would:?}, on the page {on_page:?}"
+                    ));
+                }
+                looked += 1;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {looked}:\n{}", wrong.len(), wrong.join("\n"));
     println!("{looked} verbs tried");
     place.close().await;
 }

@@ -4,7 +4,7 @@ use crate::place::Place;
 use crate::showcase::PLANTED;
 use serde_json::json;
 use std::time::Duration;
-use stepfast_server::answers::{self, Lane, Span};
+use stepfast_server::answers::{self, Lane, LaneKind, Span};
 use store::{Clock, SystemClock};
 use worker::{Claim, Failure, Outcome, Registry};
 
@@ -88,6 +88,47 @@ async fn tries_polls_pauses_and_what_was_undone_stand_in_their_lanes() {
     let page = place.get(&format!("/workflows/{id}")).await;
     for part in ["class=\"poll\"", "class=\"pause\"", "class=\"undo\"", "class=\"failed\"", ">undo book<"] {
         assert!(page.text().contains(part), "{part} is not in {}", page.text());
+    }
+    place.close().await;
+}
+
+/// A long way on which 120 steps were tried again and 60 were undone, for the last one failed.
+fn long_way() -> String {
+    let step = |n: usize| {
+        let action = if n < 120 { "second, retry: { attempts: 3, delay: 1ms }" } else { "noop" };
+        let undo = if (100..160).contains(&n) { ", compensation: { action: noop }" } else { "" };
+        format!("  - {{ key: s{n}, action: {action}{undo} }}\n")
+    };
+    let steps: String = (0..220).map(step).collect();
+    format!(
+        "workflow: long\nversion: 1.0.0\non_failure: auto_compensate\nsteps:\n{steps}  - {{ key: pay, action: fail, retry: {{ attempts: 1 }} }}\n"
+    )
+}
+
+#[tokio::test]
+async fn of_a_long_way_what_failed_and_what_was_undone_is_drawn_and_the_rest_is_told() {
+    let mut place = Place::open();
+    place.work(register).await;
+    place.define(long_way()).await.ok();
+    let id = place.start("long", json!({})).await;
+    place.until_workflow(&id, "compensated").await;
+    let (browse, now) = (place.site().database.browse().unwrap(), SystemClock::default().now());
+    let timeline = answers::timeline(&browse, id.parse().unwrap(), now).unwrap().unwrap();
+    let names: Vec<&str> = timeline.lanes.iter().map(|lane| lane.name.as_str()).collect();
+    assert_eq!(names.len(), 200);
+    assert_eq!((names[0], names[138], names[139]), ("s0", "s138", "pay"), "as it went");
+    assert!(names[140..].iter().all(|name| name.starts_with("undo s")), "{names:?}");
+    assert_eq!(timeline.left_out.lanes, [(LaneKind::Other, 81)].into());
+    let tried = |lane: &&Lane| lane.bars.iter().any(|bar| bar.span == Span::Attempt);
+    let tried: Vec<&str> = timeline.lanes.iter().filter(tried).map(|lane| lane.name.as_str()).collect();
+    assert_eq!((tried.len(), tried[98], tried[99]), (100, "s98", "pay"), "what failed is looked up first");
+    assert_eq!(timeline.left_out.tries, 21);
+    let page = place.get(&format!("/workflows/{id}")).await;
+    for words in [
+        "81 more are not drawn: 81 of the rest.",
+        "Attempts and polls of 21 steps are not drawn; their own pages list them.",
+    ] {
+        assert!(page.text().contains(words), "{words}");
     }
     place.close().await;
 }

@@ -93,3 +93,52 @@ async fn only_those_who_may_are_offered_to_do_something() {
     assert!(html.text().contains("data-over") && !html.text().contains("data-verb"), "nothing is left to do");
     place.close().await;
 }
+
+/// More steps than are drawn, or stand on a page of the table; it stays at the third.
+fn large() -> String {
+    let more: String = (0..500).map(|n| format!("  - {{ key: f{n}, action: noop }}\n")).collect();
+    format!(
+        "workflow: large\nversion: 1.0.0\nsteps:
+  - {{ key: part, branch: {{ choose: \"has(input.other) ? 'b' : 'a'\", branches: {{ a: [one], b: [other] }}, converge: stay }} }}
+  - {{ key: one, action: noop }}
+  - {{ key: other, action: noop }}
+  - {{ key: stay, action: endless }}
+{more}"
+    )
+}
+
+#[tokio::test]
+async fn a_large_workflow_tells_the_way_it_took_and_is_paged_to_its_end() {
+    let mut place = Place::open();
+    place
+        .work(|registry| {
+            registry.raw("endless", endless);
+        })
+        .await;
+    place.define(large()).await.ok();
+    let id = place.start("large", json!({})).await;
+    let at = format!("/v1/workflows/{id}");
+    let shown = place.until(&at, |shown| shown["steps"][3]["state"] == "running").await;
+    let page = place.get(&format!("/workflows/{id}")).await;
+    for text in [
+        "<tspan class=\"is-taken\">part (a), taken</tspan>",
+        "<tspan class=\"is-not-taken\">part (b), not taken</tspan>",
+        &format!(
+            "<a href=\"/step-dispatcher/steps/{}\" aria-label=\"stay, running\"><g class=\"sf-step sf-row",
+            shown["steps"][3]["step_id"].as_str().unwrap()
+        ),
+        &format!("href=\"/workflows/{id}?from=500#steps\">More steps"),
+        "Steps 1 to 500 of 504.",
+        "running (1)",
+        "ahead (500)",
+    ] {
+        assert!(page.text().contains(text), "{text}");
+    }
+    let rows = |html: &str| html.matches("<th scope=\"row\">").count();
+    assert_eq!(rows(page.text()), 500);
+    let page = place.get(&format!("/workflows/{id}?from=500")).await;
+    assert!(rows(page.text()) == 4 && page.text().contains("Steps 501 to 504 of 504."), "{}", page.text());
+    let page = place.get(&format!("/workflows/{id}?state=running")).await;
+    assert!(rows(page.text()) == 1 && page.text().contains("aria-current=\"true\">running (1)"));
+    place.close().await;
+}
