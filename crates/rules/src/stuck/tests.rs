@@ -97,7 +97,7 @@ fn what_waits_by_design_is_not_stuck_however_old_it_is() {
         (Why::DueLater { at: later, throttled: true }, "no: it was throttled and is due later"),
         (Why::DueLater { at: later, throttled: false }, "no: it is due later"),
         (Why::PollLater { at: later, number: 3 }, "no: it waits for its next poll"),
-        (Why::Breaker { everywhere: true, why: None, until: None }, "no: the breaker is off"),
+        (Why::Breaker { everywhere: true, by: None, why: None, until: None }, "no: the breaker is off"),
         (
             Why::GroupPaused { message_group: group(), by: Some("anna".into()), why: None },
             "no: anna holds it back",
