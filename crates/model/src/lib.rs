@@ -68,7 +68,7 @@ pub use resolution::{
 };
 pub use sealed::{HIDDEN, SEALED, Sealed, hide_sealed, replace_sealed};
 pub use session::{Session, SessionOffer};
-pub use state::{Event, IllegalMove, Reason, State, UnknownWord};
+pub use state::{Event, IllegalMove, Reason, State, UnknownWord, said};
 pub use status::Status;
 pub use step::{
     Backoff, Detail, Look, LookAt, Name, Place, PollAttempt, PollVerdict, Polls, Priority, Step, StepKind,

@@ -26,6 +26,10 @@ macro_rules! words {
             pub fn word(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
             }
+            /// In a sentence, behind what is in it.
+            pub fn said(self) -> String {
+                $crate::state::said(self.word())
+            }
         }
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,6 +48,19 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// The word of a state in a sentence, behind what is in it: `is running`, `failed`, `was cancelled`.
+pub fn said(word: &str) -> String {
+    match word {
+        "failed" | "succeeded" => word.into(),
+        "timed_out" => "timed out".into(),
+        "compensation_failed" => "could not be undone".into(),
+        "cancelled" | "skipped" | "stopped" | "superseded" | "compensated" | "resumed" => {
+            format!("was {word}")
+        }
+        _ => format!("is {}", word.replace('_', " ")),
+    }
+}
 
 words!(
     /// Where a step is.
@@ -167,4 +184,19 @@ words!(
 pub struct IllegalMove {
     pub from: State,
     pub event: Event,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_said_as_people_say_it() {
+        let said: Vec<String> = State::ALL.iter().map(|state| state.said()).collect();
+        assert_eq!(
+            said.join(", "),
+            "is not runnable, is pending, is dispatched, is running, is polling, is completed, was skipped, \
+             was cancelled, failed, was stopped, timed out, was superseded"
+        );
+    }
 }

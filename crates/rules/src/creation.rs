@@ -371,7 +371,7 @@ impl Planner<'_, '_> {
         if owner.state.is_terminal() {
             self.fault(
                 field,
-                format!("the parent is {}", owner.state),
+                format!("the parent {}", owner.state.said()),
                 "only a parent that has not ended takes children",
             );
             return None;

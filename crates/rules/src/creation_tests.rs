@@ -465,7 +465,7 @@ fn a_parent_that_is_unknown_or_ended_is_refused() {
     refused(&[child()], "steps[0].parent_step_id", "there is no step", "name a step that exists");
     let mut land = Land::default();
     land.parents.insert(StepId::of(900), Step { state: State::Failed, ..blank(StepId::of(900)) });
-    refused_by(land, &[child()], "steps[0].parent_step_id", "the parent is failed", "has not ended");
+    refused_by(land, &[child()], "steps[0].parent_step_id", "the parent failed", "has not ended");
     let lost = Step { child_block: Some(BlockId::of(7)), ..blank(StepId::of(900)) };
     let land = Land { parents: [(lost.id, lost)].into(), ..Land::default() };
     refused_by(land, &[child()], "steps[0].parent_step_id", "is gone", "can take children");

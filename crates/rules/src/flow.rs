@@ -19,13 +19,13 @@ const NAMED_MAX: usize = 20;
 pub enum FlowRefusal {
     #[error("there is no such flow; `GET /v1/flows` lists them")]
     NotThere,
-    #[error("it is {0} and takes nothing more; start another run with `again: new`")]
+    #[error("it {} and takes nothing more; start another run with `again: new`", .0.said())]
     Over(FlowState),
     #[error("it has no step `{name}`; it has {}", named(.known))]
     UnknownStep { name: String, known: Vec<String> },
     #[error("it has {} steps already; a flow has no more", limits::FLOW_STEPS_MAX)]
     TooManySteps,
-    #[error("step `{name}` is {is}, so it cannot be {wanted} any more")]
+    #[error("step `{name}` {}, so it cannot be {wanted} any more", .is.said())]
     StepEnded { name: String, is: FlowStepState, wanted: FlowStepState },
     #[error("it is not whole: {} {} not done; complete or skip them, or finish it as failed or cancelled", named(.0), if .0.len() == 1 { "is" } else { "are" })]
     Unfinished(Vec<String>),

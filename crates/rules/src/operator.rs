@@ -41,15 +41,15 @@ impl Verb {
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
-    #[error("the step is {state}, and that is an end; `steps retry` makes a new one in its place")]
+    #[error("the step {}, and that is an end; `steps retry` makes a new one in its place", .state.said())]
     Ended { state: State },
     #[error("{live} of its children have not ended; cancel, skip, stop or fail it, and they follow")]
     ChildrenLive { live: u32 },
-    #[error("the step is {state}; only one that failed, stopped, timed out or was cancelled can be retried")]
+    #[error("the step {}; only one that failed, stopped, timed out or was cancelled can be retried", .state.said())]
     NotFailed { state: State },
     #[error("it has children, and running it again would make them again; create the tree anew")]
     HasChildren,
-    #[error("its parent {parent} is {state}; retry the parent instead")]
+    #[error("its parent {parent} {}; retry the parent instead", .state.said())]
     ParentEnded { parent: StepId, state: State },
     #[error("it is a step of workflow {workflow}, which decides what is done again")]
     OfWorkflow { workflow: WorkflowId },

@@ -10,6 +10,9 @@ use model::{
 };
 use std::fmt;
 
+mod holder;
+pub use holder::Holder;
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// A resolver: it wakes when a step of its block fails.
@@ -49,11 +52,13 @@ pub enum Why {
     /// Its workflow is paused, or has failed.
     WorkflowHeld {
         workflow: Option<WorkflowId>,
+        holder: Option<Holder>,
     },
     /// Its block is being closed; it falls in one of the next turns.
     Closing,
     Breaker {
         everywhere: bool,
+        by: Option<String>,
         why: Option<String>,
         until: Option<Timestamp>,
     },
@@ -137,6 +142,8 @@ pub struct Context<'a> {
     pub ahead: Option<Ahead>,
     /// The workflow whose end it waits for.
     pub below: Option<(WorkflowId, WorkflowState)>,
+    /// What its workflow says of holding it back.
+    pub holder: Option<&'a Holder>,
 }
 
 /// What stands before a step in its message group.
@@ -163,7 +170,7 @@ pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
             let live = cx.children.map_or(0, |b| b.steps.hot + b.resolvers.hot);
             let closing = cx.children.is_some_and(|b| b.sweep.is_some() || b.wants_resolvers || b.touched);
             match (live, closing) {
-                _ if held => vec![held_by(step)],
+                _ if held => vec![held_by(step, cx)],
                 (0, _) if to_come > 0 => vec![Why::Items { to_come }],
                 (0, true) => vec![Why::Closing],
                 (0, false) => Vec::new(),
@@ -177,7 +184,7 @@ pub fn why(step: &Step, cx: &Context) -> Vec<Why> {
 /// Until its time comes there is nothing in its way; then it needs what every step needs.
 fn polling(step: &Step, cx: &Context) -> Vec<Why> {
     match step.wake_at {
-        Some(_) if step.reason == Some(Reason::WorkflowHeld) => vec![held_by(step)],
+        Some(_) if step.reason == Some(Reason::WorkflowHeld) => vec![held_by(step, cx)],
         Some(at) if at > cx.now => vec![Why::PollLater { at, number: step.polls + 1 }],
         Some(_) => pending(step, cx),
         None => Vec::new(),
@@ -200,14 +207,14 @@ fn held(step: &Step, cx: &Context) -> Vec<Why> {
     }
 }
 
-fn held_by(step: &Step) -> Why {
-    Why::WorkflowHeld { workflow: step.in_workflow.map(|part| part.workflow) }
+fn held_by(step: &Step, cx: &Context) -> Why {
+    Why::WorkflowHeld { workflow: step.in_workflow.map(|part| part.workflow), holder: cx.holder.cloned() }
 }
 
 fn pending(step: &Step, cx: &Context) -> Vec<Why> {
     let mut all = Vec::new();
     if step.reason == Some(Reason::WorkflowHeld) || cx.block.is_some_and(|block| block.held) {
-        return vec![held_by(step)];
+        return vec![held_by(step, cx)];
     }
     if &*step.action == WAIT_ACTION && step.in_workflow.is_some() {
         return step.wake_at.map(|at| Why::DueLater { at, throttled: false }).into_iter().collect();
@@ -222,7 +229,8 @@ fn pending(step: &Step, cx: &Context) -> Vec<Why> {
     }
     for (breaker, everywhere) in [(&cx.everywhere, true), (&cx.group, false)] {
         if breaker.is_off(cx.now) {
-            all.push(Why::Breaker { everywhere, why: breaker.why.clone(), until: breaker.until });
+            let Breaker { by, why, until, .. } = breaker.clone();
+            all.push(Why::Breaker { everywhere, by, why, until });
         }
     }
     if !cx.group_owned {
@@ -302,21 +310,28 @@ impl fmt::Display for Why {
             Why::Predecessor { index, live } => {
                 write!(f, "it waits for {} at index {index} of its block", Count(*live, "step"))
             }
-            Why::Parent { parent, state } => write!(f, "its parent {parent} is {state} and has not returned"),
+            Why::Parent { parent, state } => {
+                write!(f, "its parent {parent} {} and has not returned", state.said())
+            }
             Why::Children { live } => {
                 write!(f, "it waits for {} of its child block", Count(*live, "live step"))
             }
             Why::Items { to_come } => write!(f, "{to_come} of its items are still to be made"),
-            Why::Below { workflow, state } => write!(f, "it waits for workflow {workflow}, which is {state}"),
-            Why::WorkflowHeld { workflow } => {
-                write!(f, "its workflow")?;
-                workflow.map_or(Ok(()), |id| write!(f, " {id}"))?;
-                write!(f, " is held; see `stepfast show`")
+            Why::Below { workflow, state } => {
+                write!(f, "it waits for workflow {workflow}, which {}", state.said())
+            }
+            Why::WorkflowHeld { workflow, holder } => {
+                let id = workflow.map(|id| format!(" {id}")).unwrap_or_default();
+                match holder {
+                    Some(holder) => write!(f, "its workflow{id} {holder}"),
+                    None => write!(f, "its workflow{id} is held; see `stepfast show`"),
+                }
             }
             Why::Closing => write!(f, "its block is being settled"),
-            Why::Breaker { everywhere, why, .. } => {
+            Why::Breaker { everywhere, by, why, .. } => {
                 let scope = if *everywhere { "everywhere" } else { "for its dispatch group" };
                 write!(f, "the breaker is off {scope}")?;
+                by.as_ref().map_or(Ok(()), |by| write!(f, ", switched off by {by}"))?;
                 why.as_ref().map_or(Ok(()), |why| write!(f, " ({why})"))
             }
             Why::NoWorker { queue, action } => {

@@ -140,7 +140,7 @@ fn what_was_done_is_undone_all_of_it_or_some() {
     assert_eq!(undone(&all), ["charge succeeded", "reserve succeeded"]);
     assert_eq!(undone(&some), ["charge succeeded"]);
     let over = desk.home.fails(3, &["compensate", &all, "--why", "x"]);
-    assert!(over.contains("it is compensated, so nothing of it is undone"), "{over}");
+    assert!(over.contains("it was compensated, so nothing of it is undone"), "{over}");
     desk.end();
 }
 

@@ -273,7 +273,7 @@ fn whoever_names_a_server_needs_no_database() {
     }
     let refused = far(&["cancel", id, "--if-revision", "1", "--why", "x"]);
     assert_eq!(
-        (refused.0, refused.1.contains("it is succeeded, so it cannot be cancelled")),
+        (refused.0, refused.1.contains("it succeeded, so it cannot be cancelled")),
         (Some(3), true),
         "{}",
         refused.1

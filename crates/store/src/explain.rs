@@ -4,11 +4,17 @@ use crate::batch::SessionRow;
 use crate::message_groups::Fronts;
 use crate::settings::setting;
 use crate::sql::Sql;
-use crate::{Browse, Result, StepRow, StoreError, message_groups, params, workflows};
-use model::{Block, Breaker, GroupStatus, Name, PoolUse, Step, StepId, Timestamp, WorkflowId, WorkflowState};
-use rules::why::{Ahead, Context, Why, why};
+use crate::{AuditFilter, Browse, Result, StepRow, StoreError, message_groups, params, workflows};
+use model::{
+    Block, Breaker, GroupStatus, Name, PoolUse, Reason, Step, StepId, Timestamp, Workflow, WorkflowId,
+    WorkflowState,
+};
+use rules::why::{Ahead, Context, Holder, Why, why};
 use std::collections::HashMap;
 use std::time::Duration;
+
+/// Of a workflow that is paused, how many of its last events are looked at for when it was.
+const EVENTS_LOOKED_AT: usize = 50;
 
 /// What every answer shares; read once for many steps.
 pub struct Circumstances {
@@ -33,6 +39,7 @@ pub(crate) struct Kin<'a> {
     pub children: Option<&'a Block>,
     pub ahead: Option<Ahead>,
     pub below: Option<(WorkflowId, WorkflowState)>,
+    pub holder: Option<&'a Holder>,
 }
 
 /// The workflow whose end a step waits for.
@@ -83,8 +90,42 @@ impl Browse {
         let children = step.child_block.map(|b| self.block(b)).transpose()?.flatten();
         let ahead = message_groups::ahead(self.sql(), step, &around.in_flight, fronts)?;
         let (block, owner) = (block.as_ref(), owner.as_ref().map(|o| &o.step));
-        let below = below(self.sql(), step)?;
-        Ok(around.why(step, Kin { block, owner, children: children.as_ref(), ahead, below }))
+        let (below, children) = (below(self.sql(), step)?, children.as_ref());
+        let holder = self.holder(step, [block, children])?;
+        let holder = holder.as_ref();
+        Ok(around.why(step, Kin { block, owner, children, ahead, below, holder }))
+    }
+
+    /// What a workflow says of a step that it holds back; of another step nothing is read.
+    fn holder(&self, step: &Step, blocks: [Option<&Block>; 2]) -> Result<Option<Holder>> {
+        let is_held =
+            step.reason == Some(Reason::WorkflowHeld) || blocks.into_iter().flatten().any(|b| b.held);
+        let Some(part) = step.in_workflow.filter(|_| is_held) else { return Ok(None) };
+        let Some(workflow) = self.workflow(part.workflow)? else { return Ok(None) };
+        let by = if Holder::is_person(&workflow) { self.who_paused(&workflow)? } else { None };
+        Ok(Some(Holder::of(&workflow, by)))
+    }
+
+    /// Who paused a workflow, or one above it that took it along: at the same instant, by the audit.
+    fn who_paused(&self, workflow: &Workflow) -> Result<Option<String>> {
+        let events = self.workflow_events_before(workflow.id, None, EVENTS_LOOKED_AT)?;
+        let Some(paused) = events.iter().find(|event| event.kind == "workflow.paused") else {
+            return Ok(None);
+        };
+        let (from, to) = (Some(paused.at), Some(Timestamp(paused.at.0 + 1)));
+        let (mut id, mut parent) = (workflow.id, workflow.parent);
+        loop {
+            let (target, verb) = (Some(format!("workflow {id}")), Some("pause".to_string()));
+            let filter = AuditFilter { target, verb, from, to, limit: 1, ..AuditFilter::default() };
+            if let Some((_, _, entry)) = self.audit_page(&filter)?.0.pop() {
+                return Ok(Some(entry.who));
+            }
+            let above = parent.map(|step| self.step(step)).transpose()?.flatten();
+            let above = above.and_then(|row| row.step.in_workflow);
+            let above = above.map(|part| self.workflow(part.workflow)).transpose()?.flatten();
+            let Some(above) = above else { return Ok(None) };
+            (id, parent) = (above.id, above.parent);
+        }
     }
 }
 
@@ -113,7 +154,7 @@ impl Circumstances {
 
     /// Why a step is not moving, when its rows are at hand.
     pub(crate) fn why(&self, step: &Step, kin: Kin) -> Vec<Why> {
-        let Kin { block, owner, children, ahead, below } = kin;
+        let Kin { block, owner, children, ahead, below, holder } = kin;
         let group = self.groups.iter().find(|g| g.dispatch_group == step.dispatch_group);
         let takes = |s: &&SessionRow| {
             s.lease_ends_at > self.now
@@ -141,6 +182,7 @@ impl Circumstances {
             pool: step.pool.as_ref().and_then(|name| self.pools.iter().find(|p| p.pool.name == *name)),
             ahead,
             below,
+            holder,
         };
         why(step, &context)
     }

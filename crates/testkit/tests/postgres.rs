@@ -138,7 +138,7 @@ async fn what_only_the_owner_may_do_is_asked_of_it() {
         assert_eq!(nodes.operate(1, *step, Some(engine::Verb::Cancel)).await, Ok(State::Cancelled));
         assert_eq!(nodes.state(*step), State::Cancelled);
         let again = nodes.operate(1, *step, Some(engine::Verb::Cancel)).await.unwrap_err();
-        assert!(again.contains("the step is cancelled, and that is an end"), "{again}");
+        assert!(again.contains("the step was cancelled, and that is an end"), "{again}");
     }
     nodes.until("children follow", |n| n.steps().iter().all(|(_, s)| *s == State::Cancelled)).await;
     assert_eq!(nodes.steps().len(), 20);

@@ -277,7 +277,7 @@ impl<'a> Eye<'a> {
                     Err(fault) => Some(format!("the answer is not understood: {fault}")),
                 }
             }
-            Some(state) => Some(format!("the step that asks ended {state}")),
+            Some(state) => Some(format!("the step that asks {}", state.said())),
             None => Some("the step that asks is gone".into()),
         };
         self.look.faults.extend(fault.iter().map(|fault| format!("rule {}: {fault}", rule.name)));

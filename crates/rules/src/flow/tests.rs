@@ -132,8 +132,10 @@ fn a_step_that_was_not_declared_is_refused_unless_the_flow_is_open() {
 
 #[test]
 fn an_end_is_not_left() {
-    for end in ["completed", "cancelled", "superseded"] {
-        let over = format!("it is {end} and takes nothing more; start another run with `again: new`");
+    let said =
+        [("completed", "is completed"), ("cancelled", "was cancelled"), ("superseded", "was superseded")];
+    for (end, said) in said {
+        let over = format!("it {said} and takes nothing more; start another run with `again: new`");
         let flow = format!("{end} | a pending");
         for says in ["complete a", "fail a", "skip a", "update running", "finish failed", "retry", "cancel"] {
             check(&flow, says, &over);

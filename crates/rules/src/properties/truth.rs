@@ -140,6 +140,7 @@ fn context<'a>(world: &'a World, step: &Step) -> Context<'a> {
         pool: None,
         ahead: None,
         below: None,
+        holder: None,
     }
 }
 

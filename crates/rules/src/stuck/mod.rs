@@ -20,7 +20,7 @@ pub use own::{ILLEGAL_MOVE, NO_PROGRESS, is_own_to_remind, observe_own};
 pub use review::{Review, review};
 pub use told::{parse_reported, span};
 
-use model::{Finding, State, StuckClock, StuckRule, Timestamp, Watched};
+use model::{Finding, State, StuckClock, StuckRule, Timestamp, Watched, said};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -143,18 +143,21 @@ pub fn observe(rule: &StuckRule, attempts: u32, candidate: Option<&Candidate>, n
         Err(NotStuck::Other) if is_replaced && is_live => Observed::Waits(ByDesign::Replaced),
         Ok(since) => Observed::Still(since),
         Err(NotStuck::ByDesign(why)) => Observed::Waits(why),
-        Err(NotStuck::NotYet { .. }) => Observed::Left(format!("it moved, and is {} now", candidate.state)),
-        Err(NotStuck::Other) => Observed::Left(format!("it is {} now", candidate.state)),
+        Err(NotStuck::NotYet { .. }) => Observed::Left(format!("it moved, and {}", said(&candidate.state))),
+        Err(NotStuck::Other) => Observed::Left(format!("it {}", said(&candidate.state))),
     }
 }
 
 /// What is told of a thing that is stuck.
 pub fn finding(rule: &StuckRule, candidate: &Candidate, since: Timestamp, now: Timestamp) -> Finding {
     let (state, long) = (&candidate.state, span(now.since(since)));
-    let how = match rule.clock {
-        StuckClock::Created => format!("is {state} and was made {long} ago"),
-        StuckClock::State => format!("has been {state} for {long}"),
-        StuckClock::Progress => format!("is {state} and last moved {long} ago"),
+    let how = match (rule.clock, said(state)) {
+        (StuckClock::Created, said) => format!("{said} and was made {long} ago"),
+        (StuckClock::Progress, said) => format!("{said} and last moved {long} ago"),
+        (StuckClock::State, said) => match said.strip_prefix("is ") {
+            Some(lasting) => format!("has been {lasting} for {long}"),
+            None => format!("{said} {long} ago"),
+        },
     };
     Finding {
         rule: rule.name.clone(),

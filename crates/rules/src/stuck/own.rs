@@ -7,7 +7,7 @@
 
 use super::course::is_to_remind;
 use super::{Candidate, Observed};
-use model::{Alert, State, Timestamp, limits};
+use model::{Alert, State, Timestamp, limits, said};
 
 /// A dispatch group with ready work in which nothing happens.
 pub const NO_PROGRESS: &str = "group_no_progress";
@@ -21,7 +21,7 @@ pub fn observe_own(alert: &Alert, step: Option<&Candidate>) -> Observed {
         _ if alert.entity != "step" => Observed::Still(alert.since),
         None => Observed::Left("it is gone".into()),
         Some(step) if step.acts_on.is_some() => Observed::Left("another step took its place".into()),
-        Some(step) if is_over(step) => Observed::Left(format!("it is {} now", step.state)),
+        Some(step) if is_over(step) => Observed::Left(format!("it {}", said(&step.state))),
         Some(_) => Observed::Still(alert.since),
     }
 }

@@ -97,7 +97,7 @@ fn what_waits_by_design_is_not_stuck_however_old_it_is() {
         (Why::DueLater { at: later, throttled: true }, "no: it was throttled and is due later"),
         (Why::DueLater { at: later, throttled: false }, "no: it is due later"),
         (Why::PollLater { at: later, number: 3 }, "no: it waits for its next poll"),
-        (Why::Breaker { everywhere: true, why: None, until: None }, "no: the breaker is off"),
+        (Why::Breaker { everywhere: true, by: None, why: None, until: None }, "no: the breaker is off"),
         (
             Why::GroupPaused { message_group: group(), by: Some("anna".into()), why: None },
             "no: anna holds it back",
@@ -142,13 +142,13 @@ fn what_has_an_alert_is_closed_only_when_it_was_seen_to_have_left() {
         seen(Some(Candidate { by_design: Some(ByDesign::BreakerOff), ..failed.clone() })),
         "waits: the breaker is off"
     );
-    assert_eq!(seen(Some(step())), "left: it is pending now");
-    assert_eq!(seen(Some(Candidate { state_at: at(8.9), ..failed })), "left: it moved, and is failed now");
+    assert_eq!(seen(Some(step())), "left: it is pending");
+    assert_eq!(seen(Some(Candidate { state_at: at(8.9), ..failed })), "left: it moved, and failed");
     let not_yet = "waits: what took its place has not ended, or not for long";
     assert_eq!(seen(instead("pending", 8.0)), not_yet, "a retry is no resolution");
     assert_eq!(seen(instead("failed", 8.9)), not_yet);
     assert_eq!(seen(instead("failed", 2.0)), "still", "and one that failed again has not helped");
-    assert_eq!(seen(instead("completed", 8.0)), "left: it is completed now");
+    assert_eq!(seen(instead("completed", 8.0)), "left: it is completed");
 }
 
 /// A workflow that failed again a minute after its retry was told as resolved by it.
@@ -400,7 +400,7 @@ fn what_a_node_told_of_a_step_is_over_when_the_step_has_ended() {
     };
     assert_eq!(told(Some(step())), "still");
     assert_eq!(told(Some(Candidate { state: "running".into(), ..step() })), "still");
-    assert_eq!(told(Some(Candidate { state: "completed".into(), ..step() })), "left: it is completed now");
+    assert_eq!(told(Some(Candidate { state: "completed".into(), ..step() })), "left: it is completed");
     assert_eq!(
         told(Some(Candidate { acts_on: Some("8".into()), ..step() })),
         "left: another step took its place"

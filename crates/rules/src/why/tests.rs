@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::check::{blank, parse, running, step};
-use model::{Block, BlockId, DispatchGroup, DispatchMode, InWorkflow, Member, Place, Pool, Rate};
+use model::{Block, BlockId, DispatchGroup, DispatchMode, InWorkflow, Member, PausedBy, Place, Pool, Rate};
 use std::time::Duration;
 
 const NOW: Timestamp = Timestamp(10_000_000);
@@ -47,9 +47,15 @@ fn what_is_due_later_says_whether_it_was_throttled() {
 
 #[test]
 fn switches_owners_and_workers_are_named_together() {
-    let off = |why: Option<&str>| Breaker { off: true, why: why.map(Into::into), ..Breaker::default() };
-    let cx = Context { everywhere: off(Some("upgrade")), group: off(None), ..free() };
-    let both = "the breaker is off everywhere (upgrade); the breaker is off for its dispatch group";
+    let off = |by: Option<&str>, why: Option<&str>| Breaker {
+        off: true,
+        by: by.map(Into::into),
+        why: why.map(Into::into),
+        ..Breaker::default()
+    };
+    let cx = Context { everywhere: off(Some("ann"), Some("upgrade")), group: off(None, None), ..free() };
+    let both = "the breaker is off everywhere, switched off by ann (upgrade); \
+                the breaker is off for its dispatch group";
     assert_eq!(waits("a", &cx), both);
     let cx = Context { group_owned: false, takers: 0, ..free() };
     let none =
@@ -140,6 +146,29 @@ fn a_held_workflow_holds_its_steps() {
     let block = Block { held: true, ..Block::new(BlockId::of(9), DispatchGroup::new("alpha")) };
     let cx = Context { block: Some(&block), ..free() };
     assert_eq!(waits("a", &cx), "its workflow is held; see `stepfast show`");
+}
+
+#[test]
+fn a_workflow_that_holds_its_steps_says_who_and_why() {
+    let held = in_workflow(Step { reason: Some(Reason::WorkflowHeld), ..step("a after=99", 1) });
+    let (person, failure) = (Some(PausedBy::Person), Some(PausedBy::Failure));
+    let said = |state, paused_by, by: Option<&str>, why: Option<&str>| {
+        let (by, why) = (by.map(Into::into), why.map(Into::into));
+        let holder = Holder { state, paused_by, by, why };
+        told(&held, &Context { holder: Some(&holder), ..free() })
+            .replace(&WorkflowId::from_bytes([7; 16]).to_string(), "7")
+    };
+    let (paused, failed) = (WorkflowState::Paused, WorkflowState::Failed);
+    assert_eq!(said(paused, person, Some("ann"), Some("audit")), "its workflow 7 was paused by ann (audit)");
+    assert_eq!(said(paused, person, Some("ann"), None), "its workflow 7 was paused by ann");
+    assert_eq!(said(paused, person, None, Some("audit")), "its workflow 7 was paused (audit)");
+    let why = Some("step `b` failed: no");
+    assert_eq!(said(paused, failure, None, why), "its workflow 7 is paused: step `b` failed: no");
+    assert_eq!(said(failed, None, None, why), "its workflow 7 failed: step `b` failed: no");
+    assert_eq!(said(failed, None, None, None), "its workflow 7 failed");
+    let long = "x".repeat(1_000);
+    let end = said(failed, None, None, Some(&long));
+    assert_eq!(end.len(), "its workflow 7 failed: ".len() + 300, "the rest is on the page of the workflow");
 }
 
 #[test]

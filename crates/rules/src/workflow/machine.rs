@@ -6,7 +6,7 @@ use model::WorkflowState as W;
 use thiserror::Error;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("a workflow that is {from} cannot become {to}")]
+#[error("a workflow that {} cannot become {to}", .from.said())]
 pub struct IllegalState {
     pub from: W,
     pub to: W,

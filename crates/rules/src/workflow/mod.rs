@@ -317,7 +317,7 @@ fn passed(plan: &Plan, n: u32, data: &Data) -> Passed {
 
 fn failed(def: &model::definition::StepDef, end: End) -> Then {
     let why = end.error.map(|error| format!(": {error}")).unwrap_or_default();
-    let message = format!("step `{}` is {}{why}", def.key, end.state);
+    let message = format!("step `{}` {}{why}", def.key, end.state.said());
     if end.state == State::Cancelled
         && matches!(end.reason, Some(Reason::WorkflowCompensating | Reason::TerminatedEarly))
     {

@@ -130,11 +130,13 @@ pub fn judge(view: &View, decision: &Decision) -> Judged {
         Decision::Compensate { scope } => compensate(view, scope),
         Decision::Cancel { on_cancel } => cancel(view, on_cancel.unwrap_or(view.plan.definition.on_cancel())),
         Decision::MarkResolved if view.state == W::Failed => Ok(Verdict::Resolve),
-        Decision::MarkResolved => refuse(format!("it is {}; only what failed can be resolved", view.state)),
+        Decision::MarkResolved => {
+            refuse(format!("it {}; only what failed can be resolved", view.state.said()))
+        }
         Decision::RetryCompensation | Decision::SkipCompensation { .. }
             if view.state != W::CompensationFailed =>
         {
-            refuse(format!("it is {}; nothing of it could not be undone", view.state))
+            refuse(format!("it {}; nothing of it could not be undone", view.state.said()))
         }
         Decision::RetryCompensation => Ok(Verdict::RetryUndo),
         Decision::SkipCompensation { all } => Ok(Verdict::SkipUndo { all: *all }),
@@ -147,7 +149,7 @@ fn undo_then(scope: impl Fn(String) -> CompensationScope, step: &str) -> Verdict
 
 fn retry(view: &View) -> Judged {
     if view.state != W::Failed {
-        return refuse(format!("it is {}; only what failed can be retried", view.state));
+        return refuse(format!("it {}; only what failed can be retried", view.state.said()));
     }
     if view.broken.is_empty() && view.progress.is_over() {
         return refuse("none of its steps failed; name the step to retry from");
@@ -173,7 +175,8 @@ fn retry_from(view: &View, step: &str, force: bool) -> Result<BTreeSet<u32>, Ref
             return Err(Refused("it succeeded; say so if it is to be done again all the same".into()));
         }
         state => {
-            return Err(Refused(format!("it is {state}; it is done again when it has failed or is paused")));
+            let said = state.said();
+            return Err(Refused(format!("it {said}; it is done again when it has failed or is paused")));
         }
     }
     let n = find(view, step)?;
@@ -188,7 +191,7 @@ fn retry_from(view: &View, step: &str, force: bool) -> Result<BTreeSet<u32>, Ref
 
 fn compensate(view: &View, scope: &CompensationScope) -> Judged {
     if !matches!(view.state, W::Failed | W::Paused | W::Running) {
-        return refuse(format!("it is {}, so nothing of it is undone", view.state));
+        return refuse(format!("it {}, so nothing of it is undone", view.state.said()));
     }
     let keys: Vec<&String> = match scope {
         CompensationScope::Full => Vec::new(),
@@ -218,7 +221,7 @@ fn cancel(view: &View, on_cancel: OnCancel) -> Judged {
             OnCancel::Leave => Verdict::Cancel,
             OnCancel::Compensate => Verdict::Undo { scope: CompensationScope::Full, then_retry_from: None },
         }),
-        state => refuse(format!("it is {state}, so it cannot be cancelled")),
+        state => refuse(format!("it {}, so it cannot be cancelled", state.said())),
     }
 }
 

@@ -200,19 +200,15 @@ fn the_whole_ends_where_a_step_says_so() {
 fn a_failure_means_what_the_step_says() {
     let step = |policy: &str| json!({"key": "a", "on_failure": policy});
     let failed = |step: Value| then(step, State::Failed, None);
-    assert_eq!(failed(step("fail_workflow")), "fail: step `a` is failed: broke");
-    assert_eq!(failed(step("pause_workflow")), "pause: step `a` is failed: broke");
+    assert_eq!(failed(step("fail_workflow")), "fail: step `a` failed: broke");
+    assert_eq!(failed(step("pause_workflow")), "pause: step `a` failed: broke");
     assert_eq!(failed(step("skip_step")), "go on On +");
     assert_eq!(failed(step("continue_with_partial")), "go on On +");
     assert_eq!(failed(json!({"key": "a", "work": branch(), "on_failure": "skip_step"})), "go on Past +");
     let poll = |policy: &str| json!({"key": "a", "work": {"poll": {"run": {"action": "ask"}, "on_timeout": "pause"}}, "on_failure": policy});
     let over = |step: Value| then(step, State::TimedOut, Some(Reason::PollTimedOut));
-    assert_eq!(over(poll("fail_workflow")), "pause: step `a` is timed_out: broke");
-    assert_eq!(
-        failed(poll("fail_workflow")),
-        "fail: step `a` is failed: broke",
-        "only for want of an answer"
-    );
+    assert_eq!(over(poll("fail_workflow")), "pause: step `a` timed out: broke");
+    assert_eq!(failed(poll("fail_workflow")), "fail: step `a` failed: broke", "only for want of an answer");
 }
 
 #[test]
@@ -220,7 +216,7 @@ fn what_was_taken_back_with_the_whole_has_not_failed() {
     let step = json!({"key": "a", "on_failure": "skip_step"});
     for reason in [Reason::WorkflowCompensating, Reason::TerminatedEarly] {
         let told = then(step.clone(), State::Cancelled, Some(reason));
-        assert_eq!(told, "fail: step `a` is cancelled: broke", "so it is done again if the whole goes on");
+        assert_eq!(told, "fail: step `a` was cancelled: broke", "so it is done again if the whole goes on");
     }
     assert_eq!(then(step, State::Cancelled, Some(Reason::ParentCancelled)), "go on On +");
 }

@@ -7,7 +7,7 @@ use model::CompensationState as C;
 use thiserror::Error;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("what is undone and is {from} cannot become {to}")]
+#[error("what is undone and {} cannot become {to}", .from.said())]
 pub struct IllegalUndoing {
     pub from: C,
     pub to: C,
@@ -49,6 +49,6 @@ mod tests {
             assert!(C::ALL.iter().all(|to| next(from, *to).is_err()), "{from} is left");
         }
         let told = next(C::Succeeded, C::Running).map_err(|refused| refused.to_string());
-        assert_eq!(told, Err("what is undone and is succeeded cannot become running".into()));
+        assert_eq!(told, Err("what is undone and succeeded cannot become running".into()));
     }
 }

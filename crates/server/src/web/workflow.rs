@@ -152,7 +152,7 @@ fn facts(shown: &WorkflowShow) -> Markup {
     fact("Version", Some(workflow.version.clone()));
     fact("Created", Some(clock(&workflow.created_at)));
     fact("Started", told(&workflow.started_at));
-    fact("Ended", told(&workflow.completed_at));
+    fact(if workflow.state == "failed" { "Failed at" } else { "Ended" }, told(&workflow.completed_at));
     fact("Took", took(workflow).map(span));
     fact("Expected by", told(&workflow.expected_at));
     fact("Dispatch group", Some(workflow.dispatch_group.clone()));

@@ -2,7 +2,7 @@
 
 use crate::browser::Browser;
 use crate::place::Place;
-use crate::showcase::{PLANTED, Showcase, everything};
+use crate::showcase::{PLANTED, Showcase, asked, everything};
 use axum::Router;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,6 +29,9 @@ pub async fn serve(router: Router) -> String {
     url
 }
 
+/// A desk and a phone, in both themes.
+const LOOKS: [(u32, &str); 4] = [(1_440, "light"), (1_440, "dark"), (390, "light"), (390, "dark")];
+
 /// A page that is not there complains of that alone.
 fn is_expected(path: &str, complaint: &str) -> bool {
     path == "/nothing" && complaint.contains("404")
@@ -42,26 +45,27 @@ fn picture(path: &str, width: u32, (theme, how): (&str, &str)) -> Option<PathBuf
     Some(dir.join(format!("{width}-{theme}{how}{name}.png")))
 }
 
-/// What is wrong with the page that is open, as it stands.
-fn faults(browser: &mut Browser) -> Vec<String> {
+/// What is wrong with the page that is open, and what the browser complains of unless that is expected.
+fn faults(browser: &mut Browser, is_expected: impl Fn(&str) -> bool) -> Vec<String> {
     let found = browser.eval(AUDIT);
-    found.as_array().unwrap().iter().map(|fault| fault.as_str().unwrap().to_string()).collect()
+    let found = found.as_array().unwrap().iter().map(|fault| fault.as_str().unwrap().to_string());
+    let said = browser.complaints().into_iter().filter(|said| !is_expected(said));
+    found.chain(said).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_is_sound_in_both_themes_and_widths_and_nothing_planted_runs() {
     let shown = everything().await;
     let url = serve(shown.place.router.clone()).await;
-    let (mut browser, mut all, mut looked) = (Browser::start(), Vec::new(), 0);
-    for (width, theme) in [(1_440, "light"), (1_440, "dark"), (390, "light"), (390, "dark")] {
+    let (mut browser, mut wrong, mut looked) = (Browser::start(), Vec::new(), 0);
+    for (width, theme) in LOOKS {
         browser.look(width, theme);
         for path in shown.pages.iter().map(String::as_str).chain(DOCS) {
             browser.open(&format!("{url}{path}"));
             for (how, script) in [("", "0"), ("-opened", OPEN_ALL)] {
                 browser.eval(script);
-                let said = browser.complaints().into_iter().filter(|said| !is_expected(path, said));
-                let found = faults(&mut browser).into_iter().chain(said);
-                all.extend(found.map(|fault| format!("{width} {theme}{how} {path}: {fault}")));
+                let found = faults(&mut browser, |said| is_expected(path, said));
+                wrong.extend(found.into_iter().map(|fault| format!("{width} {theme}{how} {path}: {fault}")));
                 // The whole reference opened is too long for a picture.
                 let file = picture(path, width, (theme, how)).filter(|_| how.is_empty() || path != DOCS[0]);
                 if let Some(file) = file {
@@ -71,9 +75,44 @@ async fn every_page_is_sound_in_both_themes_and_widths_and_nothing_planted_runs(
             looked += 1;
         }
     }
-    assert!(all.is_empty(), "{} faults on {looked} pages:\n{}", all.len(), all.join("\n"));
+    assert!(wrong.is_empty(), "{} faults on {looked} pages:\n{}", wrong.len(), wrong.join("\n"));
     println!("{looked} pages looked at");
     shown.place.close().await;
+}
+
+/// The page behind a link that somebody got: looked at, answered, and opened once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_meets_sound_pages_from_the_form_to_the_thanks_and_when_it_is_too_late() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let asked = asked(&place, LOOKS.len() + 1).await;
+    let ((ended, late), asked) = asked.split_last().unwrap();
+    place.post(&format!("/v1/workflows/{ended}/cancel"), r#"{"why": "it was sold"}"#).await.ok();
+    let url = serve(place.router.clone()).await;
+    let (mut browser, mut wrong) = (Browser::start(), Vec::new());
+    for ((width, theme), (id, page)) in LOOKS.into_iter().zip(asked) {
+        browser.look(width, theme);
+        let mut look = |browser: &mut Browser, title: &str| {
+            browser.until(&format!("document.querySelector('h1').textContent === {title:?}"));
+            let found = faults(browser, |said| title == "Too late" && said.contains("410"));
+            wrong.extend(found.into_iter().map(|fault| format!("{width} {theme} {title}: {fault}")));
+            if let Some(file) = picture(&format!("-approve-{title}"), width, (theme, "")) {
+                browser.picture(&file);
+            }
+        };
+        browser.open(&format!("{url}{page}"));
+        look(&mut browser, PLANTED);
+        browser.eval("document.querySelector('form.answer select').value = 'true'");
+        browser.eval("document.querySelector('form.answer button').click()");
+        look(&mut browser, "Thank you");
+        place.until_workflow(id, "succeeded").await;
+        browser.open(&format!("{url}{page}"));
+        look(&mut browser, "Already answered");
+        browser.open(&format!("{url}{late}"));
+        look(&mut browser, "Too late");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    place.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -106,7 +106,7 @@ async fn what_cannot_be_is_refused_in_words() {
     post(&place, &state, json!({})).await.refused(422, "invalid_request");
     post(&place, &finish, json!({"state": "cancelled"})).await.ok();
     let over = mark(&place, &id, "debited", "complete", json!({})).await.refused(409, "refused");
-    assert!(over["detail"].as_str().unwrap().contains("it is cancelled"), "{over}");
+    assert!(over["detail"].as_str().unwrap().contains("it was cancelled"), "{over}");
     let nobody = "00000000-0000-0000-0000-000000000001";
     mark(&place, nobody, "debited", "complete", json!({})).await.refused(404, "not_found");
     place.get(&format!("/v1/flows/{nobody}")).await.refused(404, "not_found");

@@ -17,7 +17,7 @@ async fn a_person_moves_a_step_and_it_is_on_record() {
     place.until("/v1/steps?state=cancelled", |page| page["steps"].as_array().unwrap().len() == 2).await;
     let problem = place.post(&path, r#"{"why": "again"}"#).await.refused(409, "refused");
     assert!(
-        problem["detail"].as_str().unwrap().contains("the step is cancelled, and that is an end"),
+        problem["detail"].as_str().unwrap().contains("the step was cancelled, and that is an end"),
         "{problem}"
     );
     place.close().await;

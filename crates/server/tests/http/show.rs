@@ -14,8 +14,49 @@ async fn a_step_says_in_words_why_it_is_not_running() {
     let at = later["dispatch_after"].as_str().unwrap();
     assert_eq!(why(&later)[0], format!("it is due later, at {at}"));
     assert_eq!((at.len(), at.ends_with('Z')), ("2027-01-15T08:00:00.000000Z".len(), true), "{at}");
-    place.post("/v1/breaker", r#"{"off": true, "why": "deploy"}"#).await.ok();
-    assert!(why(&place.step(&made[0]).await).contains(&"the breaker is off everywhere (deploy)"));
+    place.post("/v1/breaker", r#"{"off": true, "why": "deploy", "by": "ann"}"#).await.ok();
+    let told = "the breaker is off everywhere, switched off by ann (deploy)";
+    assert!(why(&place.step(&made[0]).await).contains(&told));
+    place.close().await;
+}
+
+const NESTED: &str = "
+workflow: outer
+version: 1.0.0
+steps:
+  - { key: below, workflow: inner }
+";
+const HELD: &str = "
+workflow: inner
+version: 1.0.0
+steps:
+  - { key: rest, wait: 1h }
+";
+
+/// Whoever paused a workflow also paused those below it.
+#[tokio::test]
+async fn a_step_says_who_paused_its_workflow_and_why() {
+    let place = Place::open();
+    place.define(HELD).await.ok();
+    place.define(NESTED).await.ok();
+    let outer = place.start("outer", serde_json::json!({})).await;
+    let is_there = |list: &Value| list["workflows"][0]["id"].is_string();
+    let list = place.until("/v1/workflows?workflow=inner&nested=true", is_there).await;
+    let inner = list["workflows"][0]["id"].as_str().unwrap().to_string();
+    let path = format!("/v1/workflows/{inner}");
+    let shown = place.until(&path, |shown| shown["steps"][0]["step_id"].is_string()).await;
+    let step = shown["steps"][0]["step_id"].as_str().unwrap();
+    let (pause, resume) = (format!("{path}/pause"), format!("{path}/resume"));
+    place.post(&pause, r#"{"why": "audit", "by": "ann"}"#).await.ok();
+    assert_eq!(why(&place.step(step).await), [format!("its workflow {inner} was paused by ann (audit)")]);
+    place.post(&resume, r#"{"by": "ann"}"#).await.ok();
+    place.post(&pause, r#"{"by": "bo"}"#).await.ok();
+    assert_eq!(why(&place.step(step).await), [format!("its workflow {inner} was paused by bo")]);
+    place.post(&resume, r#"{"by": "bo"}"#).await.ok();
+    let above = format!("/v1/workflows/{outer}/pause");
+    place.post(&above, r#"{"why": "the bank is down", "by": "cy"}"#).await.ok();
+    let told = format!("its workflow {inner} was paused by cy (the bank is down)");
+    assert_eq!(why(&place.step(step).await), [told]);
     place.close().await;
 }
 

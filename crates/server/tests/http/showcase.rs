@@ -93,6 +93,7 @@ pub async fn everything() -> Showcase {
     let mut pages = pages(&steps, [&failed_workflow, &paused_workflow], &flow, alert);
     pages.push(format!("/workflows/{}", crate::timeline::journey(&place).await));
     pages.push(format!("/bulk/{}", bulk(&place).await));
+    pages.extend(asked(&place, 1).await.into_iter().map(|(_, page)| page));
     made(&place, "/v1/breaker", json!({"off": true, "why": PLANTED, "by": PLANTED})).await;
     Showcase { place, pages, failed_workflow, paused_workflow, waiting_step: steps[3].clone() }
 }
@@ -135,6 +136,21 @@ async fn workflows(place: &Place) -> (String, String) {
     place.until_workflow(&paused, "paused").await;
     place.until(&format!("/v1/workflows/{polled}"), |shown| shown["steps"][0]["state"] == "polling").await;
     (failed, paused)
+}
+
+/// Workflows that wait for somebody without a key, each with the page that its link opens.
+pub async fn asked(place: &Place, count: usize) -> Vec<(String, String)> {
+    let text = ASK.replace("workflow: approval", "workflow: letter");
+    let text = text.replace("trigger: approve", "trigger: approve\n      auth: token");
+    place.define(text.replace("\"DESCRIPTION\"", &json!(PLANTED).to_string())).await.ok();
+    let mut asked = Vec::new();
+    for _ in 0..count {
+        let id = place.start("letter", json!({})).await;
+        place.until_workflow(&id, "paused").await;
+        let made = place.post(&format!("/v1/workflows/{id}/triggers/approve/token"), "{}").await.ok();
+        asked.push((id, made["page"].as_str().unwrap().to_string()));
+    }
+    asked
 }
 
 /// Executions, keys, channels, subscriptions and a flow.

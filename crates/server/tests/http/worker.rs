@@ -93,7 +93,7 @@ async fn a_worker_is_given_what_is_secret_and_nobody_else() {
         json!([{"step": given["step"], "attempt": 1, "outcome": "fail", "message": told, "log": [told]}]);
     assert_eq!(report(&place, &page["session"], item).await, json!([{"answer": "applied"}]));
     let shown = place.until_workflow(&id, "failed").await;
-    assert_eq!(shown["message"], "step `pay` is failed: not with [secret]");
+    assert_eq!(shown["message"], "step `pay` failed: not with [secret]");
     let step = place.step(given["step"].as_str().unwrap()).await;
     assert_eq!(
         (&step["error_message"], &step["log"][0]["text"]),

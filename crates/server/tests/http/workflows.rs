@@ -187,7 +187,7 @@ async fn workflows_are_found_by_what_they_are() {
         shown["steps"][0]["step_id"]
     );
     let failed = place.until_workflow(&bad, "failed").await;
-    assert!(failed["message"].as_str().unwrap().starts_with("step `a` is failed"), "{failed}");
+    assert!(failed["message"].as_str().unwrap().starts_with("step `a` failed"), "{failed}");
     let found = async |query: &str| -> Vec<String> {
         let page = place.get(&format!("/v1/workflows{query}")).await.ok();
         page["workflows"]

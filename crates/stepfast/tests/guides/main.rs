@@ -14,7 +14,7 @@ use place::Place;
 type Guide = (&'static str, &'static [&'static str]);
 
 /// Pages that start whatever they need, in an empty directory.
-const ALONE: [Guide; 8] = [
+const ALONE: [Guide; 9] = [
     (
         "README.md",
         &["\"reserved\": 2", "no worker offers action `echo`", "\"hello\":\"world\"", "invariants hold"],
@@ -52,6 +52,16 @@ const ALONE: [Guide; 8] = [
             "running -> paused",
             "would go: running -> cancelled",
             "running -> cancelled",
+        ],
+    ),
+    (
+        "docs/breaker.md",
+        &[
+            "by ann, because the bank is down, until",
+            "dispatched 0 steps",
+            "the breaker is off everywhere, switched off by ann (the bank is down), until",
+            "safe to restart",
+            "\"hello\":\"world\"",
         ],
     ),
     ("docs/operations/one-box.md", &[]),

@@ -158,7 +158,9 @@ impl Look<'_> {
             message_groups::ahead(self.scene.sql(), step, &self.around.in_flight, &Fronts::default())?;
         let below = explain::below(self.scene.sql(), step)?;
         let (block_now, owner_now, children_now) = (block.as_ref(), owner.as_ref(), children.as_ref());
-        let kin = Kin { block: block_now, owner: owner_now, children: children_now, ahead, below };
+        // Who holds it is of no account here.
+        let kin =
+            Kin { block: block_now, owner: owner_now, children: children_now, ahead, below, holder: None };
         let reasons = self.around.why(step, kin);
         let resting = if step.parked { children.as_ref() } else { block.as_ref() }.is_some_and(is_at_rest);
         let unanswered = resting && block.as_ref().is_some_and(|b| b.wants_resolvers);

@@ -37,7 +37,7 @@ async fn an_alert_is_opened_once_renewed_and_closed_when_the_step_has_left() {
     assert_eq!(alert.duration(stage.clock_now()), 91 * MINUTE);
     stage.operate(id, Some(rules::operator::Verb::Cancel)).await.unwrap();
     let third = look(&stage, Remedies::Leave).await;
-    assert_eq!(third.closed, [("step".into(), id.to_string(), "it is cancelled now".into())]);
+    assert_eq!(third.closed, [("step".into(), id.to_string(), "it was cancelled".into())]);
     let alert = all(&stage).remove(0);
     assert_eq!((alert.closed_by.as_deref(), open(&stage).len()), (Some("observed"), 0));
     assert_eq!(history(&stage, &alert), "opened, admin_notified, closed");

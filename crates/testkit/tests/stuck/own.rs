@@ -111,6 +111,6 @@ async fn a_step_that_a_rule_could_not_move_is_told_until_it_has_ended() {
     stage.report(stage.session.id, id, 1, Outcome::Complete { response: None }).await;
     stage.settle().await;
     let done = look(&stage, Remedies::Leave).await;
-    assert_eq!(done.closed, [("step".into(), id.to_string(), "it is completed now".into())]);
+    assert_eq!(done.closed, [("step".into(), id.to_string(), "it is completed".into())]);
     assert_eq!(own_open(&stage), Vec::<String>::new());
 }

@@ -70,7 +70,7 @@ steps:
 ";
     let id = stage.run(yaml, json!({})).await;
     assert_eq!(stage.flow(id), "failed: a F");
-    assert_eq!(stage.workflow(id).message.as_deref(), Some("step `a` is failed: fail it did"));
+    assert_eq!(stage.workflow(id).message.as_deref(), Some("step `a` failed: fail it did"));
     assert_eq!(stage.told(id), ["workflow.started", "workflow.failed", "workflow.awaiting_resolution"]);
 }
 

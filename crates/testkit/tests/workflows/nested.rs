@@ -54,7 +54,7 @@ async fn failure_climbs_and_cancelling_falls() {
     stage.settle().await;
     assert_eq!(stage.flow(outer), "failed: sub F");
     let message = stage.workflow(outer).message.unwrap();
-    assert!(message.contains("(inner) failed: step `work` is failed: broken"), "{message}");
+    assert!(message.contains("(inner) failed: step `work` failed: broken"), "{message}");
 
     let (outer, inner) = begun(&mut stage).await;
     stage.operate_workflow(outer, V::Cancel).await.unwrap();
@@ -96,6 +96,6 @@ steps:
     let id = stage.run(missing, json!({})).await;
     assert_eq!(
         stage.workflow(id).message.as_deref(),
-        Some("step `sub` is failed: there is no definition `nobody`")
+        Some("step `sub` failed: there is no definition `nobody`")
     );
 }

@@ -97,7 +97,7 @@ steps:
     assert_eq!(stage.flow(id), "failed: a T");
     assert_eq!(
         stage.workflow(id).message.as_deref(),
-        Some("step `a` is timed_out: the step took longer than 1m")
+        Some("step `a` timed out: the step took longer than 1m")
     );
     let yaml = "
 workflow: whole-limit

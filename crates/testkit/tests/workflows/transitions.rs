@@ -241,7 +241,7 @@ steps:
     stage.resolve(id, Decision::SkipCompensation { all: true }).await.expect("it could not be undone");
     seen.push(stage.undoing(id));
     let refused = stage.resolve(id, Decision::RetryCompensation).await.unwrap_err();
-    assert!(refused.contains("it is compensated"), "{refused}");
+    assert!(refused.contains("it was compensated"), "{refused}");
     seen.push(stage.undoing(id));
     assert_eq!(
         seen,

@@ -196,8 +196,8 @@ fn allowed(hold: Hold, entry: &Entry, forced: Option<&Forced>) -> std::result::R
             Err(format!("{}; {how}", entry.pauses.awaited()))
         }
         _ if fits(hold, entry) => Ok(()),
-        (Hold::Pause, _) => Err(format!("it is {}, so it cannot be paused", entry.workflow.state)),
-        (Hold::Resume, _) => Err(format!("it is {}, so it cannot be resumed", entry.workflow.state)),
+        (Hold::Pause, _) => Err(format!("it {}, so it cannot be paused", entry.workflow.state.said())),
+        (Hold::Resume, _) => Err(format!("it {}, so it cannot be resumed", entry.workflow.state.said())),
     }
 }
 

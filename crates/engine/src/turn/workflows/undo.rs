@@ -248,7 +248,7 @@ impl Node {
         let key = entry.undoing[at].step_key.clone();
         let fans_out = entry.plan.find(&key).is_some_and(|def| entry.plan.fans_out(def));
         let (succeeded, error) = (end.state == State::Completed, end.error.map(String::from));
-        let why = error.unwrap_or_else(|| format!("it is {}", end.state));
+        let why = error.unwrap_or_else(|| format!("it {}", end.state.said()));
         self.note_run(entry, at, |run| match (succeeded, fans_out) {
             (true, true) => run.items_done += 1,
             (true, false) => (run.state, run.finished_at) = (C::Succeeded, Some(now)),

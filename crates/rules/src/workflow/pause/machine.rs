@@ -7,7 +7,7 @@ use model::PauseState as P;
 use thiserror::Error;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("a pause that is {from} cannot become {to}")]
+#[error("a pause that {} cannot become {to}", .from.said())]
 pub struct IllegalPause {
     pub from: P,
     pub to: P,
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn what_is_over_stays_over() {
         let told = next(P::TimedOut, P::Resumed).map_err(|refused| refused.to_string());
-        assert_eq!(told, Err("a pause that is timed_out cannot become resumed".into()));
+        assert_eq!(told, Err("a pause that timed out cannot become resumed".into()));
         let left = P::ALL.iter().filter(|from| P::ALL.iter().any(|to| next(**from, *to).is_ok()));
         assert_eq!(left.copied().collect::<Vec<_>>(), [P::Waiting]);
     }

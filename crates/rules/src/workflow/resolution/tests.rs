@@ -141,7 +141,7 @@ fn only_what_says_how_is_undone() {
     assert_eq!(judged(&some, W::Failed, failed, from), "no: there is no step `x`; there are a, b");
     assert_eq!(
         judged(&some, W::Compensated, failed, scope(CompensationScope::Full)),
-        "no: it is compensated, so nothing of it is undone"
+        "no: it was compensated, so nothing of it is undone"
     );
     assert_eq!(
         judged(&plan("", "a b"), W::Failed, failed, scope(CompensationScope::Full)),
@@ -223,7 +223,7 @@ fn what_cannot_be_undone_is_tried_again_or_left() {
     );
     assert_eq!(
         judged(&plan, W::Failed, at, Decision::RetryCompensation),
-        "no: it is failed; nothing of it could not be undone"
+        "no: it failed; nothing of it could not be undone"
     );
     assert_eq!(
         judged(&plan, W::Failed, at, Decision::MarkResolved),
