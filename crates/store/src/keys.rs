@@ -12,7 +12,7 @@ use crate::stuck::{self, StoredRule};
 use crate::subscriptions::{self, Stored};
 use crate::workflows::Definition;
 use crate::{AuditEntry, Result, StoreError, params, pools, rows, statements, workflows};
-use model::{Key, KeyId, Name, Pool, Role, SubscriptionId, Timestamp, limits};
+use model::{Key, KeyId, Pool, Role, SubscriptionId, Timestamp, limits};
 use std::fmt;
 
 /// What is kept of a key's secret.

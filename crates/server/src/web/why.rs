@@ -42,6 +42,9 @@ struct Named {
     path: String,
 }
 
+/// Where the page of a name is.
+type PageOf = fn(&str) -> String;
+
 /// The first that is named.
 fn next(text: &str) -> Option<Named> {
     let ids = [
@@ -54,7 +57,7 @@ fn next(text: &str) -> Option<Named> {
         let at = starts.find(|at| is_id(&text[*at..]))?;
         Some(Named { at, long: ID, path: format!("{path}{}", &text[at..at + ID]) })
     });
-    let quoted: [(&str, fn(&str) -> String); 2] =
+    let quoted: [(&str, PageOf); 2] =
         [("message group `", message_group), ("pool `", |_| "/pools".into())];
     let quoted = quoted.iter().filter_map(|(word, path)| {
         let at = text.find(word)? + word.len() - 1;
