@@ -72,4 +72,6 @@ fn every_page_is_opened_beside_steps_on_record() {
     let figures = measured(&["page-times", "--n", "2000"]);
     assert!(figure(&figures, "slowest_ms") >= figure(&figures, "/workflows"), "{figures}");
     assert!(figure(&figures, "/step-dispatcher") > 0.0, "{figures}");
+    let (over, slowest) = (figure(&figures, "over_50_ms"), figure(&figures, "slowest_ms"));
+    assert_eq!(over > 0.0, slowest > 50.0, "{figures}");
 }

@@ -163,7 +163,7 @@ fn rules(rules: &[StuckRuleView]) -> Markup {
 
 fn subscriptions(rows: &[SubscriptionView]) -> Markup {
     if rows.is_empty() {
-        return html! { p.empty { "Nobody is sent events. " code { "stepfast subscriptions create" } " makes a subscription." } };
+        return html! { p.empty { "Nobody is sent events. " code { "stepfast subscriptions add" } " makes a subscription." } };
     }
     html! {
         div.scroll tabindex="0" role="region" aria-label="Subscriptions" { table.list {

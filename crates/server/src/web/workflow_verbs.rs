@@ -55,7 +55,7 @@ pub fn section(shown: &WorkflowShow, offers: &Offers) -> Markup {
     html! {
         section #verbs aria-label="What can be done" data-at={ "/v1/workflows/" (shown.workflow.id) } hidden[is_empty] {
             h2 { "What can be done" }
-            noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast workflows" } "." } }
+            noscript { p.notice { "Without JavaScript nothing can be done here; use " code { "stepfast show" } " and " code { "stepfast resolve" } "." } }
             div.because {
                 label for="why" { "Why, for the record" }
                 input #why type="text" maxlength="1000" autocomplete="off";

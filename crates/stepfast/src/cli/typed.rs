@@ -1,16 +1,18 @@
-//! The documents against the command line: every `stepfast …` that a page shows can be typed as it stands.
+//! What is written against the command line: every `stepfast …` that a document shows can be typed as it stands, and every one
+//! that the product names is a command.
 
 use super::command;
+use clap::error::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// What stands before a command in a line.
 const BEFORE: [&str; 7] = ["$(", "&& ", "|| ", "| ", "do ", "if ", "; "];
 
-fn pages(folder: &Path, into: &mut Vec<PathBuf>) {
+fn files(folder: &Path, kind: &str, into: &mut Vec<PathBuf>) {
     for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         match path.is_dir() {
-            true => pages(&path, into),
-            false if path.extension().is_some_and(|ending| ending == "md") => into.push(path),
+            true => files(&path, kind, into),
+            false if path.extension().is_some_and(|ending| ending == kind) => into.push(path),
             false => {}
         }
     }
@@ -54,7 +56,7 @@ fn typed(line: &str) -> Option<Vec<String>> {
 fn every_command_on_a_page_can_be_typed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut all = vec![root.join("README.md")];
-    pages(&root.join("docs"), &mut all);
+    files(&root.join("docs"), "md", &mut all);
     let (mut faults, mut tried) = (Vec::new(), 0);
     for page in all {
         let text = std::fs::read_to_string(&page).unwrap();
@@ -73,6 +75,56 @@ fn every_command_on_a_page_can_be_typed() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(tried > 200, "{tried} commands were tried");
+}
+
+/// Commands that a line of source names: between backticks in a text, and as code on a page.
+fn named(line: &str) -> Vec<String> {
+    let between = |open: &str, close: char| -> Vec<String> {
+        let starts = line.match_indices(open).map(|(at, _)| &line[at + open.len()..]);
+        let named = starts.filter_map(|rest| rest.split_once(close).map(|(named, _)| named));
+        named.map(String::from).collect()
+    };
+    [between("`stepfast ", '`'), between("code { \"stepfast ", '"'), between("payload { \"stepfast ", '"')]
+        .concat()
+}
+
+/// Whether the words lead to a command; what it needs may be left out, and what is filled in is a number.
+fn leads_to_a_command(words: &str) -> Result<(), String> {
+    let filled = words.split_whitespace().map(|word| if word.starts_with('{') { "7" } else { word });
+    let words = std::iter::once("stepfast").chain(filled);
+    match command().try_get_matches_from(words).map_err(|refused| (refused.kind(), refused.to_string())) {
+        Ok(_) => Ok(()),
+        Err((
+            ErrorKind::MissingRequiredArgument
+            | ErrorKind::MissingSubcommand
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+            _,
+        )) => Ok(()),
+        Err((_, refused)) => Err(refused.lines().next().unwrap_or_default().into()),
+    }
+}
+
+#[test]
+fn every_command_that_the_product_names_is_one() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut faults, mut tried) = (Vec::new(), Vec::new());
+    for folder in ["server/src/web", "server/src", "rules/src", "engine/src", "store/src", "definition/src"] {
+        let mut all = Vec::new();
+        files(&crates.join(folder), "rs", &mut all);
+        let mut of_folder = 0;
+        for path in all {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for words in text.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(named) {
+                of_folder += 1;
+                let told = |why| faults.push(format!("{}: stepfast {words}: {why}", path.display()));
+                leads_to_a_command(&words).unwrap_or_else(told);
+            }
+        }
+        tried.push(of_folder);
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(tried[0] >= 10 && tried.iter().sum::<usize>() > 40, "{tried:?} commands were tried");
+    assert!(leads_to_a_command("workflows").is_err() && leads_to_a_command("subscriptions create").is_err());
 }
 
 #[test]
