@@ -57,8 +57,7 @@ fn next(text: &str) -> Option<Named> {
         let at = starts.find(|at| is_id(&text[*at..]))?;
         Some(Named { at, long: ID, path: format!("{path}{}", &text[at..at + ID]) })
     });
-    let quoted: [(&str, PageOf); 2] =
-        [("message group `", message_group), ("pool `", |_| "/pools".into())];
+    let quoted: [(&str, PageOf); 2] = [("message group `", message_group), ("pool `", |_| "/pools".into())];
     let quoted = quoted.iter().filter_map(|(word, path)| {
         let at = text.find(word)? + word.len() - 1;
         let name = text[at + 1..].split_once('`')?.0;
