@@ -26,7 +26,7 @@ pub use definitions::{Standing, as_written, definition, definition_cursor, defin
 pub use family::{BELOW_SHOWN, Family, family};
 pub use flows::{flow, flows};
 pub use half_done::half_done;
-pub use message_groups::{GroupFilter, message_groups_like};
+pub use message_groups::{GroupFilter, message_groups};
 pub use pauses::{pauses, pauses_behind, triggers};
 pub use polls::{polls, read_poll_cursor};
 pub use progress::{flow_account, flow_progress, step_progress, workflow_progress};
@@ -150,19 +150,7 @@ fn shown(browse: &Browse, id: StepId, now: Timestamp) -> Result<Option<wire::Ste
     Ok(Some(shown))
 }
 
-/// Message groups with something to do, or held back, by name.
-pub fn message_groups(browse: &Browse, after: &str, limit: usize) -> Result<wire::MessageGroupPage> {
-    let mut groups = browse.message_groups(after, limit + 1)?;
-    let more = groups.len() > limit;
-    groups.truncate(limit);
-    let next = groups.last().filter(|_| more).map(|group| group.name.to_string());
-    Ok(wire::MessageGroupPage {
-        message_groups: groups.iter().map(convert::message_group_view).collect(),
-        next,
-    })
-}
-
-/// One of them with the front of its line.
+/// One message group with the front of its line.
 pub fn message_group(browse: &Browse, name: &str, limit: usize) -> Result<Option<wire::MessageGroupShow>> {
     let Some(group) = browse.message_group(name)? else { return Ok(None) };
     let (mut parents, mut known) = (Parents::default(), Known::default());

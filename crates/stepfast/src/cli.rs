@@ -369,9 +369,15 @@ pub struct Drain {
 pub enum MessageGroups {
     /// Groups that have something to do or are held back, and why
     List {
+        /// Only names that begin like this
+        #[arg(long, default_value = "", hide_default_value = true, value_name = "START")]
+        name: String,
+        /// Only those that are held back like this
+        #[arg(long, value_parser = ["blocked", "paused"])]
+        held: Option<String>,
         /// Only names behind this one
-        #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME")]
-        after: String,
+        #[arg(long, value_name = "NAME")]
+        after: Option<String>,
         #[arg(long, default_value_t = 100, value_name = "N")]
         limit: usize,
     },

@@ -193,6 +193,15 @@ pub enum Held {
 }
 
 impl Held {
+    pub const ALL: [Held; 2] = [Held::Blocked, Held::Paused];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Held::Blocked => "blocked",
+            Held::Paused => "paused",
+        }
+    }
+
     fn condition(self) -> &'static str {
         match self {
             Held::Blocked => "length(blocked_by) > 0",

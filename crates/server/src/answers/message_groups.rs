@@ -17,10 +17,10 @@ pub struct GroupFilter {
     pub limit: usize,
 }
 
-/// By name.
-pub fn message_groups_like(browse: &Browse, filter: &GroupFilter) -> Result<wire::MessageGroupPage> {
+/// Those with something to do, or held back, by name.
+pub fn message_groups(browse: &Browse, filter: &GroupFilter) -> Result<wire::MessageGroupPage> {
     let GroupFilter { begins, held, after, limit } = filter;
-    let (limit, behind) = (*limit, after.as_deref().unwrap_or(begins));
+    let (limit, behind) = (*limit, after.as_deref().unwrap_or_default().max(begins));
     // The one that has just this name stands before those that begin with it.
     let mut groups: Vec<MessageGroup> = match after {
         None if !begins.is_empty() => browse.message_group(begins)?.into_iter().collect(),

@@ -2,7 +2,7 @@
 
 use super::operate::{How, Reason};
 use crate::access::Caller;
-use crate::answers;
+use crate::answers::{self, GroupFilter};
 use crate::app::App;
 use crate::convert;
 use crate::error::ApiError;
@@ -13,21 +13,39 @@ use engine::{GroupOperation, GroupVerb};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+use store::Held;
 
-#[derive(Deserialize, Default, JsonSchema)]
+#[derive(Deserialize, Default, Clone, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
+    /// How the name begins.
+    pub name: String,
+    /// What holds it back.
+    #[schemars(extend("enum" = ["", "blocked", "paused"]))]
+    pub held: String,
     pub after: Option<String>,
     #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
     pub limit: Option<usize>,
+}
+
+impl Wanted {
+    pub fn filter(&self) -> Result<GroupFilter, ApiError> {
+        let held = Held::ALL.into_iter().find(|held| held.word() == self.held);
+        if held.is_none() && !self.held.is_empty() {
+            let problem = format!("held: `{}` is not known; write `blocked` or `paused`", self.held);
+            return Err(ApiError::BadRequest(problem));
+        }
+        let (begins, after) = (self.name.clone(), self.after.clone().filter(|after| !after.is_empty()));
+        Ok(GroupFilter { begins, held, after, limit: page_size(self.limit)? })
+    }
 }
 
 pub async fn list(
     State(app): State<Arc<App>>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<wire::MessageGroupPage>, ApiError> {
-    let (after, limit) = (wanted.after.unwrap_or_default(), page_size(wanted.limit)?);
-    Ok(Json(app.read(move |browse| answers::message_groups(browse, &after, limit)).await?))
+    let filter = wanted.filter()?;
+    Ok(Json(app.read(move |browse| answers::message_groups(browse, &filter)).await?))
 }
 
 /// How much of a line is told; `GET /v1/steps` lists all that is in it.

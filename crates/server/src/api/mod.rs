@@ -40,6 +40,7 @@ pub use audit::Wanted as WantedAudit;
 pub use bulk::missing as missing_bulk;
 pub use dispatch::{Processed, Processing};
 pub use flows::{Wanted as WantedFlows, missing as missing_flow};
+pub use message_groups::Wanted as WantedMessageGroups;
 pub use operate::explained;
 pub use progress::Wanted as WantedProgress;
 pub use router::{Routing, serve as serve_router};

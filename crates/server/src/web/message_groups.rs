@@ -2,67 +2,36 @@
 
 use super::address::{message_group, query};
 use super::layout::{Frame, lost, nothing, page as framed};
-use crate::answers::{self, GroupFilter};
+use crate::answers;
+use crate::api::WantedMessageGroups as Wanted;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Params, page_size};
+use crate::extract::Params;
 use crate::words::{clock, number};
 use axum::extract::State;
 use maud::{Markup, html};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use std::sync::Arc;
-use store::Held;
 use wire::{HoldView, MessageGroupPage, MessageGroupView};
 
 /// So many steps of a line are counted.
 const COUNTED: usize = 1_000;
 
-#[derive(Deserialize, Default, Clone, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Wanted {
-    /// How the name begins.
-    name: String,
-    /// What holds it back.
-    #[schemars(extend("enum" = ["", "blocked", "paused"]))]
-    held: String,
-    after: Option<String>,
-    #[schemars(range(min = 1, max = model::limits::PAGE_ROWS_MAX))]
-    limit: Option<usize>,
-}
-
-impl Wanted {
-    fn filter(&self) -> Result<GroupFilter, ApiError> {
-        let held = match self.held.as_str() {
-            "" => None,
-            "blocked" => Some(Held::Blocked),
-            "paused" => Some(Held::Paused),
-            other => {
-                let problem = format!("held: `{other}` is not known; write `blocked` or `paused`");
-                return Err(ApiError::BadRequest(problem));
-            }
-        };
-        let (begins, after) = (self.name.clone(), self.after.clone());
-        Ok(GroupFilter { begins, held, after, limit: page_size(self.limit)? })
-    }
-
-    /// The same list with another hold, or further down.
-    fn address(&self, held: &str, after: Option<&str>) -> String {
-        let some = |text: &str| (!text.is_empty()).then(|| text.to_string());
-        let pairs = [
-            ("name", some(&self.name)),
-            ("held", some(held)),
-            ("after", after.map(Into::into)),
-            ("limit", self.limit.map(|limit| limit.to_string())),
-        ];
-        let pairs: Vec<_> = pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        query("/message-groups", &pairs)
-    }
+/// The same list with another hold, or further down.
+fn listed(wanted: &Wanted, held: &str, after: Option<&str>) -> String {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_string());
+    let pairs = [
+        ("name", some(&wanted.name)),
+        ("held", some(held)),
+        ("after", after.map(Into::into)),
+        ("limit", wanted.limit.map(|limit| limit.to_string())),
+    ];
+    let pairs: Vec<_> = pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    query("/message-groups", &pairs)
 }
 
 pub async fn page(State(app): State<Arc<App>>, Params(wanted): Params<Wanted>) -> Result<Markup, ApiError> {
     let filter = wanted.filter()?;
-    let page = app.read(move |browse| answers::message_groups_like(browse, &filter)).await?;
+    let page = app.read(move |browse| answers::message_groups(browse, &filter)).await?;
     let frame = Frame {
         title: "Message groups",
         version: app.site.version,
@@ -91,7 +60,7 @@ fn render(page: &MessageGroupPage, wanted: &Wanted) -> Markup {
                 ul.rows { @for group in &page.message_groups { (row(group)) } }
             }
             @if let Some(next) = &page.next {
-                p { a.button href=(wanted.address(&wanted.held, Some(next))) { "More message groups" } }
+                p { a.button href=(listed(wanted, &wanted.held, Some(next))) { "More message groups" } }
             }
         }
     }
@@ -110,7 +79,7 @@ fn search(wanted: &Wanted) -> Markup {
 fn chip(word: &str, held: &str, wanted: &Wanted) -> Markup {
     let is_chosen = wanted.held == held;
     html! {
-        a.chip.(if is_chosen { "chosen" } else { "open" }) href=(wanted.address(held, None)) aria-current=[is_chosen.then_some("true")] { (word) }
+        a.chip.(if is_chosen { "chosen" } else { "open" }) href=(listed(wanted, held, None)) aria-current=[is_chosen.then_some("true")] { (word) }
     }
 }
 

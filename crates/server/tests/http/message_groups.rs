@@ -255,5 +255,9 @@ async fn groups_are_found_by_how_they_begin_and_by_what_holds_them_back() {
     assert_eq!(found, ["pay pay-1", "pay-2 pay-3", "pay-4"]);
     assert!(place.get("/message-groups?name=none").await.text().contains("No message group is like that."));
     place.get("/message-groups?held=never").await.refused(400, "invalid_request");
+    let told = place.get("/v1/message-groups?name=pay&held=paused&after=pay-2").await.ok();
+    let told = told["message_groups"].as_array().unwrap().clone();
+    assert_eq!(told.iter().map(|group| &group["message_group"]).collect::<Vec<_>>(), ["pay-3"]);
+    place.get("/v1/message-groups?held=never").await.refused(400, "invalid_request");
     place.close().await;
 }

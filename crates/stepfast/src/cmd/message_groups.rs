@@ -8,12 +8,17 @@ use crate::window::Window;
 use anyhow::Result;
 use engine::{GroupOperation, GroupVerb};
 use model::Count;
+use server::answers::GroupFilter;
 use std::process::ExitCode;
+use store::Held;
 use wire::{HoldView, MessageGroupView};
 
 pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> Result<ExitCode> {
     let (args, verb) = match verb {
-        MessageGroups::List { limit, after } => return list(settings, common, &after, limit).await,
+        MessageGroups::List { name, held, after, limit } => {
+            let held = Held::ALL.into_iter().find(|one| held.as_deref() == Some(one.word()));
+            return list(settings, common, &GroupFilter { begins: name, held, after, limit }).await;
+        }
         MessageGroups::Show { name, limit } => return show(settings, common, &name, limit).await,
         MessageGroups::Pause(args) => (args, GroupVerb::Pause),
         MessageGroups::Resume(args) => (args, GroupVerb::Resume),
@@ -26,8 +31,8 @@ pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> R
     operate(settings, common, args, verb).await
 }
 
-async fn list(settings: &Settings, common: &Common, after: &str, limit: usize) -> Result<ExitCode> {
-    let page = Window::open(settings, common)?.message_groups(after, limit).await?;
+async fn list(settings: &Settings, common: &Common, filter: &GroupFilter) -> Result<ExitCode> {
+    let page = Window::open(settings, common)?.message_groups(filter).await?;
     if common.json {
         page.message_groups.iter().for_each(output::line);
     } else {

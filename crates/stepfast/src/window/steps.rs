@@ -4,7 +4,8 @@ use super::{Window, now};
 use crate::Refused;
 use anyhow::Result;
 use model::{ExecutionName, StepId, limits};
-use server::{answers, attempts, executions};
+use server::answers::{self, GroupFilter};
+use server::{attempts, executions};
 use store::Filter;
 use store::executions::ExecutionFilter;
 use wire::{
@@ -74,12 +75,17 @@ impl Window {
     }
 
     /// Message groups with something to do, or held back, by name.
-    pub async fn message_groups(&self, after: &str, limit: usize) -> Result<MessageGroupPage> {
-        let limit = limit.clamp(1, limits::PAGE_ROWS_MAX);
+    pub async fn message_groups(&self, filter: &GroupFilter) -> Result<MessageGroupPage> {
+        let limit = filter.limit.clamp(1, limits::PAGE_ROWS_MAX);
         match self {
-            Window::Database(browse) => Ok(answers::message_groups(browse, after, limit)?),
+            Window::Database(browse) => {
+                Ok(answers::message_groups(browse, &GroupFilter { limit, ..filter.clone() })?)
+            }
             Window::Server { .. } => {
-                let query = [("after", after.to_string()), ("limit", limit.to_string())];
+                let GroupFilter { begins, held, after, .. } = filter;
+                let mut query = vec![("limit", limit.to_string()), ("name", begins.clone())];
+                query.extend(held.map(|held| ("held", held.word().to_string())));
+                query.extend(after.clone().map(|after| ("after", after)));
                 self.ask(&["v1", "message-groups"], &query).await
             }
         }
