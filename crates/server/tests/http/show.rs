@@ -51,7 +51,7 @@ async fn a_step_says_who_paused_its_workflow_and_why() {
     assert_eq!(why(&place.step(step).await), [format!("its workflow {inner} was paused by ann (audit)")]);
     place.post(&resume, r#"{"by": "ann"}"#).await.ok();
     place.post(&pause, r#"{"by": "bo"}"#).await.ok();
-    assert_eq!(why(&place.step(step).await), [format!("its workflow {inner} was paused by bo")]);
+    assert_eq!(why(&place.step(step).await), [format!("its workflow {inner} was paused by bo (by hand)")]);
     place.post(&resume, r#"{"by": "bo"}"#).await.ok();
     let above = format!("/v1/workflows/{outer}/pause");
     place.post(&above, r#"{"why": "the bank is down", "by": "cy"}"#).await.ok();
