@@ -14,6 +14,10 @@ pub fn root() -> &'static Path {
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments).current_dir(root());
+    if std::env::var_os("CI").is_some() {
+        // Nothing is built there a second time, so nothing is kept for it.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 

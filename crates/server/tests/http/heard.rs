@@ -41,7 +41,7 @@ async fn a_parameter_that_a_call_does_not_have_is_refused_by_every_route() {
 #[tokio::test]
 async fn a_revision_that_a_call_does_not_look_at_is_refused() {
     let place = Place::open();
-    let breaker = json!({"can_dispatch_steps": false, "why": "x"}).to_string();
+    let breaker = json!({"off": true, "why": "x"}).to_string();
     let request = Request::post("/v1/breaker").header("host", "localhost:7837").header("if-match", "\"7\"");
     let request = request.header("content-type", "application/json").body(Body::from(breaker)).unwrap();
     let told = place.send(request).await.refused(400, "invalid_request");
