@@ -21,7 +21,10 @@
   /** What would be done, in a sentence. */
   function would(done, button) {
     const { would: known } = button.dataset;
-    if (known !== undefined) return done.flow === undefined ? known : `It is ${done.flow.state}. ${known}`;
+    if (known !== undefined) {
+      const state = done.flow?.state;
+      return state === undefined ? known : `It ${state === "failed" ? "has" : "is"} ${state}. ${known}`;
+    }
     const ends = new Map();
     done.moved.forEach((move) => ends.set(move.to, (ends.get(move.to) ?? 0) + 1));
     const parts = [[done.replaced.length, "made anew"], [done.forgiven.length, "forgiven"], ...[...ends].map(([to, n]) => [n, to])];

@@ -70,9 +70,10 @@
   }
 
   function sentence(would, isForGood) {
-    if (would.from === would.to) return `It is ${would.from} and would stay so.`;
+    const is = `It ${would.from === "failed" ? "has" : "is"} ${would.from}`;
+    if (would.from === would.to) return `${is} and would stay so.`;
     const goesOn = ["pending", "running", "paused", "compensating"].includes(would.to);
-    return `It is ${would.from} and would be ${would.to}${isForGood && !goesOn ? " for good" : ""}.`;
+    return `${is} and would be ${would.to}${isForGood && !goesOn ? " for good" : ""}.`;
   }
 
   async function ask(button) {

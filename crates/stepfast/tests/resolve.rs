@@ -187,7 +187,7 @@ fn whoever_sits_at_a_terminal_is_shown_what_failed_and_asked() {
     let id = desk.failed("order");
     let (code, screen) = typed(desk.home.command(&["resolve", &id]), "2\ncharge\n");
     assert_eq!(code, Some(0), "{screen}");
-    assert!(screen.contains("order@1.0.0 is failed") && screen.contains("no parcel"), "{screen}");
+    assert!(screen.contains("order@1.0.0 failed") && screen.contains("no parcel"), "{screen}");
     assert!(screen.contains("2  retry_from_step") && screen.contains("from which step?"), "{screen}");
     until("it failed again", || desk.state(&id) == "failed" && desk.runs(&id).contains(&"charge 2".into()));
     let (code, screen) = typed(desk.home.command(&["resolve", &id]), "none of them\n");

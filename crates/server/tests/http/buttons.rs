@@ -167,7 +167,7 @@ async fn a_failed_workflow_is_done_again_from_a_step() {
     assert_eq!(browser.eval("document.querySelectorAll('.gantt rect.failed').length > 0"), true);
     browser.eval("document.getElementById('from-step').value = 'check'");
     let told = try_out(&mut browser, "retry_from_step");
-    assert!(told.starts_with("It is failed and would be running"), "{told}");
+    assert!(told.starts_with("It has failed and would be running"), "{told}");
     assert_eq!(
         place.get(&format!("/v1/workflows/{failed_workflow}")).await.ok()["state"],
         "failed",

@@ -87,8 +87,11 @@ fn prompt(text: &str) -> Result<String> {
 fn tell(shown: &WorkflowShow) {
     let workflow = &shown.workflow;
     output::text(format_args!(
-        "{} {}@{} is {}",
-        workflow.id, workflow.workflow, workflow.version, workflow.state
+        "{} {}@{} {}",
+        workflow.id,
+        workflow.workflow,
+        workflow.version,
+        model::said(&workflow.state)
     ));
     if let Some(message) = &workflow.message {
         output::text(format_args!("  {message}"));

@@ -51,5 +51,5 @@ async fn token(settings: &Settings, common: &Common, args: Trigger) -> Result<Ex
 fn told(triggered: &TriggeredView) -> String {
     let TriggeredView { workflow_id, trigger, verdict, why, state } = triggered;
     let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    format!("{trigger} {verdict}{why} (workflow {workflow_id} is {state})")
+    format!("{trigger} {verdict}{why} (workflow {workflow_id} {})", model::said(state))
 }
