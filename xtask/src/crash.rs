@@ -60,8 +60,8 @@ pub enum StoreKind {
 
 impl Options {
     /// The run that belongs to every test run.
-    pub fn short(store: StoreKind) -> Options {
-        Options { store, rounds: 2, seed: None, binary: None }
+    pub fn short(store: StoreKind, binary: PathBuf) -> Options {
+        Options { store, rounds: 2, seed: None, binary: Some(binary) }
     }
 }
 

@@ -32,8 +32,8 @@ const STAGES: [Stage; 12] = [
     Stage { name: "doc tests", run: || cargo(&["test", "--locked", "--doc", "--workspace"]) },
     Stage { name: "examples", run: || examples::run(None) },
     Stage { name: "API", run: api::run },
-    Stage { name: "crash", run: || crash::run(&Options::short(StoreKind::Sqlite)) },
-    Stage { name: "crash on PostgreSQL", run: || crash::run(&Options::short(StoreKind::Postgres)) },
+    Stage { name: "crash", run: || crash(StoreKind::Sqlite) },
+    Stage { name: "crash on PostgreSQL", run: || crash(StoreKind::Postgres) },
 ];
 
 pub fn run() -> Result<()> {
@@ -73,6 +73,11 @@ fn on_postgres() -> Result<()> {
     let mut command = repo::cargo(&["nextest", "run", "--locked", "--workspace", "-E", &which]);
     shell::run(command.env("STEPFAST_TEST_POSTGRES", &server.url))?;
     examples::run(Some(&server))
+}
+
+/// With the program that the tests have built: a release of its own would take longer than all the rounds.
+fn crash(store: StoreKind) -> Result<()> {
+    crash::run(&Options::short(store, repo::program()?))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
