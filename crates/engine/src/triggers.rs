@@ -128,8 +128,7 @@ fn sound(order: &TriggerOrder) -> Result<(), EngineError> {
     } else if order.payload.contains("\\u0000") || order.payload.contains('\0') {
         Some(Fault::nul("payload"))
     } else {
-        let read = serde_json::from_str::<serde::de::IgnoredAny>(&order.payload);
-        read.err().map(|problem| fault("payload", format!("is not JSON: {problem}"), "send JSON".into()))
+        Fault::json("payload", &order.payload)
     };
     wrong.map_or(Ok(()), |fault| Err(EngineError::Invalid(vec![fault])))
 }
@@ -152,7 +151,9 @@ mod tests {
         let told = |order: TriggerOrder| sound(&order).err().map(|e| e.to_string()).unwrap_or_default();
         let order = |payload: &str| TriggerOrder::of(WorkflowId::of(1), "boss", payload.into(), "test");
         assert_eq!(told(order("{}")), "");
-        assert!(told(order("{")).starts_with("payload: is not JSON"));
+        for text in ["{", "[1e400]", "\"\\ud800\"", &"[".repeat(200)] {
+            assert!(told(order(text)).starts_with("payload: cannot be read as JSON: "), "{text}");
+        }
         assert!(told(order("\"\\u0000\"")).starts_with("payload"));
         assert!(told(order(&" ".repeat(limits::PAYLOAD_BYTES_MAX + 1))).contains("bytes long"));
         let webhook_id = Some("x".repeat(limits::WEBHOOK_ID_BYTES_MAX + 1));

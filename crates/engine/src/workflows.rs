@@ -2,7 +2,7 @@
 
 use crate::request::{PollRecovery, Request, StartWorkflow, Started, WorkflowOperated, WorkflowOperation};
 use crate::{Ask, Engine, EngineError, Once, OnceError};
-use model::{StepId, limits};
+use model::{Fault, StepId, limits};
 use store::AuditEntry;
 
 /// Where the keys of starts are on record; those of the `Idempotency-Key` header are of their route.
@@ -44,10 +44,12 @@ impl Engine {
         &self,
         operation: WorkflowOperation,
     ) -> Result<WorkflowOperated, EngineError> {
-        let payload =
-            operation.force.as_ref().and_then(|forced| forced.payload.as_deref()).unwrap_or_default();
-        let nul = if payload.contains("\\u0000") { "\0" } else { payload };
+        let payload = operation.force.as_ref().and_then(|forced| forced.payload.as_deref());
+        let nul = payload.map_or("", |text| if text.contains("\\u0000") { "\0" } else { text });
         crate::handle::storable([("by", &*operation.by), ("why", &*operation.why), ("payload", nul)])?;
+        if let Some(fault) = payload.and_then(|text| Fault::json("payload", text)) {
+            return Err(EngineError::Invalid(vec![fault]));
+        }
         self.ask(|reply| Request::OperateWorkflow { operation, reply }).await
     }
 }

@@ -19,6 +19,7 @@ mod new_step;
 mod notice;
 mod pause;
 mod pool;
+mod readable;
 mod report;
 mod resolution;
 mod sealed;
@@ -61,6 +62,7 @@ pub use new_step::{Fault, NewStep, NewSteps};
 pub use notice::{Audience, Notice, Severity};
 pub use pause::{Pause, PauseState, PausedBy, TokenHash, TriggerAnswer, TriggerPayload, Verdict};
 pub use pool::{Pool, PoolUse, Rate};
+pub use readable::{unreadable, unreadable_json};
 pub use report::{Claim, Failure, ForWorkflow, LogLine, NotBegun, Outcome, Poll, Progress, Report};
 pub use resolution::{
     Aftermath, CompensationRun, CompensationScope, CompensationState, Decision, ResolutionDecision,

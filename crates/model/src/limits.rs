@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Bytes of arguments, response or error text of one step.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// How deep a JSON value is nested that rules or people read; readers that are asked for no more give up at 128.
+pub const JSON_LEVELS_MAX: usize = 100;
 /// Bytes of what one run of a step says on the way, and the runs of a step whose words are kept.
 pub const LOG_BYTES_MAX: usize = 64 << 10;
 /// A line counts as so many bytes more than its text.

@@ -1,6 +1,6 @@
 //! A step as someone asks for it, before any rule has looked at it.
 
-use crate::{BlockId, StepId, Success};
+use crate::{BlockId, StepId, Success, unreadable};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -120,5 +120,12 @@ impl Fault {
     /// Not every database keeps the character zero in a text, so none is given one.
     pub fn nul(field: impl Into<String>) -> Fault {
         Fault { field: field.into(), problem: "contains a NUL character".into(), fix: "remove it".into() }
+    }
+    /// What is to be read as a value, and cannot be.
+    pub fn json(field: impl Into<String>, text: &str) -> Option<Fault> {
+        let problem = format!("cannot be read as JSON: {}", unreadable(text)?);
+        let fix =
+            "send JSON that every reader takes: whole characters, numbers in range, not nested too deep";
+        Some(Fault { field: field.into(), problem, fix: fix.into() })
     }
 }

@@ -103,8 +103,22 @@ pub(crate) fn unstorable(outcome: &Outcome) -> Option<Failure> {
         )),
         Some(at) => Some(format!("the job's {what} has a NUL character at byte {at}: {}", shown(text))),
         None => None,
-    })?;
+    });
+    let message = message.or_else(|| unreadable_answer(outcome))?;
     Some(Failure { message, trace: None })
+}
+
+/// Expressions read what was answered, and so do workers that come later.
+fn unreadable_answer(outcome: &Outcome) -> Option<String> {
+    let (what, text) = match outcome {
+        Outcome::Complete { response }
+        | Outcome::Children { response, .. }
+        | Outcome::LookAgain { response, .. } => ("response", response),
+        Outcome::Continue { data, .. } => ("word to the next poll", data),
+        _ => return None,
+    };
+    let problem = model::unreadable_json(text.as_deref()?)?;
+    Some(format!("the job's {what} cannot be read as JSON: {problem}"))
 }
 
 /// The beginning of a text, with its NUL characters as one writes them.
@@ -297,5 +311,17 @@ mod tests {
             "the job's note has a NUL character at byte 0: \\0"
         );
         assert_eq!(told(Outcome::Complete { response: Some("\"a\\u0000\"".into()) }), "");
+    }
+
+    #[test]
+    fn an_answer_that_nobody_could_read_is_a_failure_that_says_so() {
+        let told = |outcome| unstorable(&outcome).map(|f| f.message).unwrap_or_default();
+        let response = Outcome::Complete { response: Some("{\"x\":1e400}".into()) };
+        assert_eq!(answer(&running("charge attempt=1"), 1, response.clone()), "failed");
+        let problem = "the job's response cannot be read as JSON: number out of range";
+        assert!(told(response).starts_with(problem));
+        let data = Outcome::Continue { data: Some("[".repeat(200) + &"]".repeat(200)), after: None };
+        assert!(told(data).starts_with("the job's word to the next poll cannot be read as JSON: nested"));
+        assert_eq!(told(Outcome::Complete { response: Some("paid".into()) }), "", "a text is a text");
     }
 }

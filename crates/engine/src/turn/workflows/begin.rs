@@ -272,6 +272,10 @@ fn looked_at(plan: &Plan, input: &str, labels: &BTreeMap<String, String>) -> Vec
     if input.contains("\\u0000") || input.contains('\0') {
         faults.push(Fault::nul("input"));
     }
+    if let Some(fault) = Fault::json("input", input) {
+        faults.push(fault);
+        return faults;
+    }
     if let Some(shape) = &plan.input {
         let value = serde_json::from_str(input).unwrap_or_default();
         for (at, problem) in shape.complaints(&value) {
