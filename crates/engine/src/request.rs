@@ -90,6 +90,9 @@ pub struct GroupOperation {
     pub message_group: Name,
     #[serde(with = "group_word")]
     pub verb: GroupVerb,
+    /// To skip the head only if it is still this step: another may have skipped it meanwhile.
+    #[serde(default)]
+    pub head: Option<StepId>,
     pub by: String,
     pub why: String,
     pub dry_run: bool,

@@ -60,6 +60,8 @@ pub enum GroupRefusal {
     NotHeld,
     #[error("no step of it waits or runs")]
     Empty,
+    #[error("step {meant} is not its head any more; {head} is")]
+    OtherHead { meant: StepId, head: StepId },
 }
 
 /// One thing to be done to a message group.
@@ -75,6 +77,16 @@ pub enum GroupAct {
     Retry(StepId),
     Skip(StepId),
     Cancel(StepId),
+}
+
+/// Whether what would be done is done to the head that was meant.
+pub fn still(head: Option<StepId>, acts: &[GroupAct]) -> Result<(), GroupRefusal> {
+    match (head, acts) {
+        (Some(meant), [GroupAct::Skip(head) | GroupAct::Forgive(head)]) if meant != *head => {
+            Err(GroupRefusal::OtherHead { meant, head: *head })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What follows from a verb: `live` are the steps that wait or run, the first one first; for a pause, those that nobody has begun
@@ -144,6 +156,8 @@ mod tests {
         assert_eq!(told(SkipHead, false, &[], &[1, 2]), "skip 1");
         assert_eq!(told(SkipHead, false, &[7], &[1, 2]), "forgive 7");
         assert_eq!(told(SkipHead, false, &[], &[]), "no step of it waits or runs");
+        let head = |n| still(Some(StepId::of(n)), &[GroupAct::Skip(StepId::of(1))]);
+        assert_eq!((head(1), head(2).is_err(), still(None, &[]).is_ok()), (Ok(()), true, true));
         assert_eq!(told(Requeue, false, &[7, 8], &[1]), "retry 7, retry 8");
         assert_eq!(told(Requeue, true, &[], &[1]), "no step of it failed and holds it back");
         assert_eq!(told(Ignore, false, &[7], &[1]), "forgive 7");

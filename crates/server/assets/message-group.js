@@ -4,9 +4,11 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   let chosen = null;
+  /** The step that was told to be the head: another may have passed over it meanwhile. */
+  let head = null;
 
   async function operate(verb, dryRun) {
-    const answer = await fetch(`${byId("verbs").dataset.at}/${verb}?dry_run=${dryRun}`, {
+    const answer = await fetch(`${byId("verbs").dataset.at}/${verb}?dry_run=${dryRun}${head === null ? "" : `&head=${head}`}`, {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "application/json" },
       body: JSON.stringify({ why: byId("why").value, by: "dashboard" }),
@@ -77,7 +79,10 @@
 
   async function ask(button) {
     chosen = button.dataset.verb;
-    byId("would").textContent = would(await operate(chosen, true), button);
+    head = null;
+    const tried = await operate(chosen, true);
+    if (chosen === "skip-head") head = tried.forgiven[0] ?? tried.moved[0].step_id;
+    byId("would").textContent = would(tried, button);
     byId("do").textContent = `Yes, ${button.textContent.toLowerCase()}`;
     byId("sure").hidden = false;
     disable(false);

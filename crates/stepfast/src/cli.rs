@@ -393,7 +393,7 @@ pub enum MessageGroups {
     Resume(GroupOperate),
     /// Pass over the first of it: one that failed is forgiven, any other is skipped
     #[command(mut_arg("why", needed))]
-    SkipHead(GroupOperate),
+    SkipHead(SkipHead),
     /// Make what failed anew, in the place it had
     Requeue(GroupOperate),
     /// Let what failed hold nobody back any more; its state stays
@@ -404,6 +404,15 @@ pub enum MessageGroups {
     Cancel(GroupOperate),
     /// Let nothing hold it back, neither a pause nor what failed
     Unblock(GroupOperate),
+}
+
+#[derive(Args)]
+pub struct SkipHead {
+    /// Only if the head is still this step
+    #[arg(long, value_name = "ID")]
+    pub head: Option<String>,
+    #[command(flatten)]
+    pub operate: GroupOperate,
 }
 
 #[derive(Args)]

@@ -134,6 +134,9 @@ impl Door {
             Door::Remote { url, http } => {
                 let mut url = under(url, &["v1", "message-groups", &name, verb.word()])?;
                 url.query_pairs_mut().append_pair("dry_run", &operation.dry_run.to_string());
+                if let Some(head) = operation.head {
+                    url.query_pairs_mut().append_pair("head", &head.to_string());
+                }
                 let body = OperateBody { why: Some(operation.why), by: Some(operation.by) };
                 post(http, url.as_str(), &body).await
             }

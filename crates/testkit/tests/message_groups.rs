@@ -250,8 +250,14 @@ async fn a_parent_that_waits_for_its_children_lets_go_of_its_group() {
 
 async fn operate(stage: &Stage, group: &str, verb: GroupVerb) -> Result<GroupOperated, String> {
     let message_group = group.into();
-    let operation =
-        GroupOperation { message_group, verb, by: "test".into(), why: "test".into(), dry_run: false };
+    let operation = GroupOperation {
+        message_group,
+        verb,
+        head: None,
+        by: "test".into(),
+        why: "test".into(),
+        dry_run: false,
+    };
     let tried = GroupOperation { dry_run: true, ..operation.clone() };
     let before = stage.states();
     let tried = stage.engine.operate_group(tried).await.map_err(|e| e.to_string());
@@ -350,8 +356,21 @@ async fn a_head_is_skipped_and_a_group_is_cancelled() {
             letter("a4", "hold", "a", "next_on_error")
         ]))
         .await;
-    operate(&stage, "a", GroupVerb::SkipHead).await.unwrap();
+    let first = stage.by_key("a1").step.id;
+    let skip = GroupOperation {
+        message_group: "a".into(),
+        verb: GroupVerb::SkipHead,
+        head: Some(first),
+        by: "test".into(),
+        why: "test".into(),
+        dry_run: false,
+    };
+    stage.engine.operate_group(skip.clone()).await.unwrap();
     assert_eq!(stage.by_key("a1").step.state, State::Skipped);
+    let late = stage.engine.operate_group(skip).await.unwrap_err().to_string();
+    let second = stage.by_key("a2").step.id;
+    let told = format!("message group `a`: step {first} is not its head any more; {second} is");
+    assert_eq!((late, stage.states().as_str()), (told, "KPPP"), "of two who skip the same one, one does");
     assert_eq!(started(&mut stage).await, "a2");
     let done = operate(&stage, "a", GroupVerb::Cancel).await.unwrap();
     assert_eq!((done.moved.len(), done.more), (3, false));

@@ -423,7 +423,7 @@ async fn what_is_queued_when_its_group_is_paused_begins_after_it_is_resumed_and_
 
 async fn steer(office: &Office, group: &str, verb: GroupVerb) {
     let (by, why) = ("test".into(), "test".into());
-    let operation = GroupOperation { message_group: group.into(), verb, by, why, dry_run: false };
+    let operation = GroupOperation { message_group: group.into(), verb, head: None, by, why, dry_run: false };
     office.stage.engine.operate_group(operation).await.unwrap();
 }
 

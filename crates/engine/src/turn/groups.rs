@@ -34,7 +34,8 @@ impl Node {
         let more = live.len() > limits::GROUP_STEPS_PER_CALL;
         let live = &live[..live.len().min(limits::GROUP_STEPS_PER_CALL)];
         let before = told(&held, live.len());
-        let acts = match fifo::decide(operation.verb, &held, live) {
+        let decided = fifo::decide(operation.verb, &held, live);
+        let acts = match decided.and_then(|acts| fifo::still(operation.head, &acts).map(|()| acts)) {
             Ok(acts) => acts,
             Err(refused) => {
                 let why = refused.to_string();

@@ -94,7 +94,8 @@ impl Node {
             _ => GroupVerb::Requeue,
         };
         let (by, why) = (seen.rule.operator(), seen.finding.message.clone());
-        let operation = GroupOperation { message_group: id.into(), verb, by, why, dry_run: false };
+        let operation =
+            GroupOperation { message_group: id.into(), verb, head: None, by, why, dry_run: false };
         let (reply, answer) = reply();
         self.operate_group(turn, operation, reply, now)?;
         Ok(outcome(answer))

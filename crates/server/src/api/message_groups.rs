@@ -1,6 +1,6 @@
 //! Message groups: list, show, and what a person does to one.
 
-use super::operate::{How, Reason};
+use super::operate::Reason;
 use crate::access::Caller;
 use crate::answers::{self, GroupFilter};
 use crate::app::App;
@@ -10,6 +10,7 @@ use crate::extract::{Params, Path, Posted, page_size};
 use axum::Json;
 use axum::extract::State;
 use engine::{GroupOperation, GroupVerb};
+use model::StepId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -76,11 +77,20 @@ pub struct Named {
     verb: String,
 }
 
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct How {
+    dry_run: bool,
+    /// The step that is meant by `skip-head`: refused if another is the head by now.
+    #[schemars(extend("format" = "uuid"))]
+    head: Option<String>,
+}
+
 pub async fn operate(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(Named { name, verb }): Path<Named>,
-    Params(How { dry_run }): Params<How>,
+    Params(How { dry_run, head }): Params<How>,
     Posted(body): Posted<wire::OperateBody>,
 ) -> Result<Json<wire::GroupOperatedView>, ApiError> {
     let verb = which(&verb)?;
@@ -91,9 +101,17 @@ pub async fn operate(
     let why = reason.unless(dry_run).said(body.why)?;
     let by = caller.signed(body.by)?;
     let message_group = name.as_str().into();
-    let operation = GroupOperation { message_group, verb, by, why, dry_run };
+    let head = head.map(|id| meant(verb, &id)).transpose()?;
+    let operation = GroupOperation { message_group, verb, head, by, why, dry_run };
     let done = app.site.engine.operate_group(operation).await?;
     Ok(Json(convert::group_operated_view(&name, verb, &done)))
+}
+
+fn meant(verb: GroupVerb, head: &str) -> Result<StepId, ApiError> {
+    if verb != GroupVerb::SkipHead {
+        return Err(ApiError::BadRequest("`head` is for `skip-head` alone; leave it out".into()));
+    }
+    head.parse().map_err(|_| ApiError::BadRequest(format!("head: `{head}` is not the id of a step")))
 }
 
 fn verbs() -> Vec<&'static str> {

@@ -183,7 +183,16 @@ async fn a_name_may_be_any_text() {
 async fn what_cannot_be_done_to_a_group_is_said() {
     let place = Place::open();
     let told = |problem: Value| problem["detail"].as_str().unwrap().to_string();
-    create(&place, json!([letter("k", "ghost", "a")])).await;
+    let made = create(&place, json!([letter("k", "ghost", "a")])).await;
+    let skip = |head: &str| format!("/v1/message-groups/a/skip-head?head={head}");
+    let other = "0199c0de-0000-7000-8000-000000000000";
+    let late = told(place.post(&skip(other), r#"{"why": "x"}"#).await.refused(409, "refused"));
+    assert!(late.contains(&format!("step {other} is not its head any more; {} is", made[0])), "{late}");
+    let strange = told(place.post(&skip("x"), r#"{"why": "x"}"#).await.refused(400, "invalid_request"));
+    assert_eq!(strange, "head: `x` is not the id of a step");
+    let elsewhere = format!("/v1/message-groups/a/pause?head={}", made[0]);
+    let elsewhere = told(place.post(&elsewhere, "{}").await.refused(400, "invalid_request"));
+    assert_eq!(elsewhere, "`head` is for `skip-head` alone; leave it out");
     let unknown = told(place.get("/v1/message-groups/nobody").await.refused(404, "not_found"));
     assert_eq!(unknown, "message group `nobody` has nothing to do and is not held back");
     let unknown = told(place.post("/v1/message-groups/a/explode", "{}").await.refused(404, "not_found"));

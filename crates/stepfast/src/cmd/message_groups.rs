@@ -1,19 +1,20 @@
 //! `message-groups`: the lines of steps that are done in order, what holds them back, and what is done about it.
 
-use super::{BY_HAND, output, whoever};
-use crate::cli::{Common, GroupOperate, MessageGroups};
+use super::{BY_HAND, output, steps, whoever};
+use crate::cli::{Common, GroupOperate, MessageGroups, SkipHead};
 use crate::config::Settings;
 use crate::door::Door;
 use crate::window::Window;
 use anyhow::Result;
 use engine::{GroupOperation, GroupVerb};
-use model::Count;
+use model::{Count, StepId};
 use server::answers::GroupFilter;
 use std::process::ExitCode;
 use store::Held;
 use wire::{HoldView, MessageGroupView};
 
 pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> Result<ExitCode> {
+    let mut head = None;
     let (args, verb) = match verb {
         MessageGroups::List { name, held, after, limit } => {
             let held = Held::ALL.into_iter().find(|one| held.as_deref() == Some(one.word()));
@@ -22,13 +23,16 @@ pub async fn run(settings: &Settings, common: &Common, verb: MessageGroups) -> R
         MessageGroups::Show { name, limit } => return show(settings, common, &name, limit).await,
         MessageGroups::Pause(args) => (args, GroupVerb::Pause),
         MessageGroups::Resume(args) => (args, GroupVerb::Resume),
-        MessageGroups::SkipHead(args) => (args, GroupVerb::SkipHead),
+        MessageGroups::SkipHead(SkipHead { head: meant, operate }) => {
+            head = meant.map(|id| steps::step_id(&id)).transpose()?;
+            (operate, GroupVerb::SkipHead)
+        }
         MessageGroups::Requeue(args) => (args, GroupVerb::Requeue),
         MessageGroups::Ignore(args) => (args, GroupVerb::Ignore),
         MessageGroups::Cancel(args) => (args, GroupVerb::Cancel),
         MessageGroups::Unblock(args) => (args, GroupVerb::Unblock),
     };
-    operate(settings, common, args, verb).await
+    operate(settings, common, args, verb, head).await
 }
 
 async fn list(settings: &Settings, common: &Common, filter: &GroupFilter) -> Result<ExitCode> {
@@ -89,10 +93,11 @@ async fn operate(
     common: &Common,
     args: GroupOperate,
     verb: GroupVerb,
+    head: Option<StepId>,
 ) -> Result<ExitCode> {
     let GroupOperate { name, why, by, dry_run } = args;
     let (message_group, why) = (name.as_str().into(), why.unwrap_or_else(|| BY_HAND.into()));
-    let operation = GroupOperation { message_group, verb, by: whoever(by), why, dry_run };
+    let operation = GroupOperation { message_group, verb, head, by: whoever(by), why, dry_run };
     let door = Door::open(settings, common.server.as_deref(), "message-groups")?;
     let done = door.operate_group(operation).await;
     door.close().await?;

@@ -88,7 +88,7 @@ fn not_an_id(text: &str) -> Refused {
     Refused(format!("`{text}` is not an id; ids look like 0199c0de-0000-7000-8000-000000000000"))
 }
 
-fn step_id(text: &str) -> Result<StepId> {
+pub(super) fn step_id(text: &str) -> Result<StepId> {
     Ok(text.parse().map_err(|_| not_an_id(text))?)
 }
 

@@ -157,7 +157,8 @@ fn direct(side: &Side, op: &Op) -> Asked {
         }
         Op::OperateGroup { group, verb, dry_run, why } => {
             let (message_group, verb, dry_run, why) = ((*group).into(), *verb, *dry_run, why.clone());
-            let operation = GroupOperation { message_group, verb, by: "somebody".into(), why, dry_run };
+            let operation =
+                GroupOperation { message_group, verb, head: None, by: "somebody".into(), why, dry_run };
             Box::pin(async move {
                 let done = engine.operate_group(operation).await;
                 after(move |side| {

@@ -92,7 +92,8 @@ async fn a_failure_in_a_line_elsewhere_fails_the_parent_and_is_made_anew() {
         assert_eq!(count(&nodes, State::Failed), failed * 2);
         let message_group = format!("g{group}").as_str().into();
         let (by, why) = ("test".to_string(), "test".to_string());
-        let ignore = GroupOperation { message_group, verb: GroupVerb::Ignore, by, why, dry_run: false };
+        let ignore =
+            GroupOperation { message_group, verb: GroupVerb::Ignore, head: None, by, why, dry_run: false };
         let done = nodes.engine((group + 1) % 2).operate_group(ignore).await.expect("it blocks");
         assert_eq!(done.forgiven.len(), 1);
     }

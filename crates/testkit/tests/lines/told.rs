@@ -145,7 +145,8 @@ async fn a_line_is_retried_when_what_was_cut_off_has_fallen() {
     told.asked_to_fall().await;
     let (by, why) = ("test".to_string(), "test".to_string());
     let message_group = told.message_group.as_str().into();
-    let retry = GroupOperation { message_group, verb: GroupVerb::Requeue, by, why, dry_run: false };
+    let retry =
+        GroupOperation { message_group, verb: GroupVerb::Requeue, head: None, by, why, dry_run: false };
     let done = told.nodes.engine(LINES).operate_group(retry).await.expect("it blocks");
     assert_eq!(done.replaced, [(told.fails, None)]);
     let client = told.nodes.client().await;

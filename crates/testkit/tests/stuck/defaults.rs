@@ -209,7 +209,8 @@ async fn a_blocked_message_group_is_stuck_and_a_paused_one_is_not() {
     let line = |group: &str, action: &str| json!({"action": action, "message_group": group, "mode": "block_on_error"});
     stage.create(json!([line("a", "fail"), line("a", "ok"), line("b", "ok")])).await;
     let (message_group, by, why) = ("b".into(), "anna".into(), "later".into());
-    let operation = engine::GroupOperation { message_group, verb: GroupVerb::Pause, by, why, dry_run: false };
+    let operation =
+        engine::GroupOperation { message_group, verb: GroupVerb::Pause, head: None, by, why, dry_run: false };
     stage.engine.operate_group(operation).await.unwrap();
     stage.settle().await;
     assert_eq!(stage.states(), "FPP");
