@@ -255,6 +255,7 @@ fn query(filter: &WorkflowFilter) -> Vec<(&'static str, String)> {
     query.extend(filter.labels.iter().map(|(name, value)| ("label", format!("{name}:{value}"))));
     query.extend(instant(filter.created_from).map(|at| ("from", at)));
     query.extend(instant(filter.created_to).map(|at| ("to", at)));
+    query.extend(instant(filter.quiet_since).map(|at| ("quiet_since", at)));
     query.extend(filter.after.map(|id| ("after", id.to_string())));
     if filter.nested {
         query.push(("nested", "true".into()));

@@ -92,6 +92,9 @@ pub struct BulkFilter {
     /// Of workflows: made before this instant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// Of workflows: being done, and nothing has happened since this instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet_since: Option<String>,
 }
 
 /// One of those that are meant, and what would become of it.

@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use store::WorkflowFilter;
 
-const NAMES: &str = "state, workflow, version, label, from, to, nested, after, limit";
+const NAMES: &str = "state, workflow, version, label, from, to, quiet_since, nested, after, limit";
 
 /// The same by name, for the description of the API.
 #[derive(JsonSchema)]
@@ -32,6 +32,9 @@ struct Named {
     /// Made before this instant.
     #[schemars(extend("format" = "date-time"))]
     to: Option<String>,
+    /// Being done, and nothing has happened since this instant.
+    #[schemars(extend("format" = "date-time"))]
+    quiet_since: Option<String>,
     /// Also those that a step of another started.
     nested: Option<bool>,
     /// `next` of the page before.
@@ -87,6 +90,7 @@ impl Wanted {
                 "label" => filter.labels.push(label(value)?),
                 "from" => filter.created_from = Some(instant("from", value)?),
                 "to" => filter.created_to = Some(instant("to", value)?),
+                "quiet_since" => filter.quiet_since = Some(instant("quiet_since", value)?),
                 "nested" => filter.nested = read("nested", value)?,
                 "after" => filter.after = Some(read("after", value)?),
                 "limit" => limit = Some(read("limit", value)?),
@@ -159,6 +163,7 @@ mod tests {
             ("state", "done", "state: `done` is not understood"),
             ("label", "team", "write `name:value`"),
             ("from", "yesterday", "from: `yesterday` is not an instant"),
+            ("quiet_since", "24h", "quiet_since: `24h` is not an instant"),
             ("nested", "maybe", "nested: `maybe` is not understood"),
             ("limit", "0", "limit: 0 is not between"),
             ("colour", "red", "`colour` is not a parameter; these are: state, workflow"),

@@ -172,6 +172,7 @@ impl BulkOrder {
             ("labels", !said.labels.is_empty()),
             ("from", said.from.is_some()),
             ("to", said.to.is_some()),
+            ("quiet_since", said.quiet_since.is_some()),
         ];
         no_others(&strange, "workflows")?;
         Ok(Filter {
@@ -228,6 +229,11 @@ impl BulkOrder {
             labels: said.labels.clone().into_iter().collect(),
             created_from: said.from.as_deref().map(|text| instant("filter.from", text)).transpose()?,
             created_to: said.to.as_deref().map(|text| instant("filter.to", text)).transpose()?,
+            quiet_since: said
+                .quiet_since
+                .as_deref()
+                .map(|text| instant("filter.quiet_since", text))
+                .transpose()?,
             unresolved: decision.is_some(),
             ..WorkflowFilter::default()
         })
@@ -305,6 +311,14 @@ mod tests {
             (
                 r#"{"what": "workflows", "filter": {"queue": "a"}, "verb": "cancel"}"#,
                 "filter.queue: it is of steps; leave it out",
+            ),
+            (
+                r#"{"what": "steps", "filter": {"quiet_since": "2027-01-15T08:00:00Z"}, "verb": "retry"}"#,
+                "filter.quiet_since: it is of workflows; leave it out",
+            ),
+            (
+                r#"{"what": "workflows", "filter": {"quiet_since": "1d"}, "verb": "cancel"}"#,
+                "filter.quiet_since: `1d` is not an instant",
             ),
             (
                 r#"{"what": "workflows", "filter": {"from": "now"}, "verb": "cancel"}"#,

@@ -14,7 +14,7 @@ use model::{State, WorkflowId, WorkflowState};
 use schemars::JsonSchema;
 
 const NAMES: &str = "what, state, action, queue, dispatch_group, step_key, relatable_type, relatable_id, block_id, workflow_id, \
-                     message_group, pool, workflow, version, label, from, to, after";
+                     message_group, pool, workflow, version, label, from, to, quiet_since, after";
 
 /// The same by name, for the description of the API.
 #[derive(JsonSchema)]
@@ -41,6 +41,7 @@ struct Named {
     label: Vec<String>,
     from: Option<String>,
     to: Option<String>,
+    quiet_since: Option<String>,
     /// `next` of the page before.
     after: Option<String>,
 }
@@ -118,8 +119,13 @@ const OF_STEPS: [Field; 10] = [
     ("workflow_id", "Id of a workflow"),
     ("block_id", "Id of a block"),
 ];
-const OF_WORKFLOWS: [Field; 4] =
-    [("workflow", "Definition"), ("version", "Version"), ("from", "Made from"), ("to", "Made before")];
+const OF_WORKFLOWS: [Field; 5] = [
+    ("workflow", "Definition"),
+    ("version", "Version"),
+    ("from", "Made from"),
+    ("to", "Made before"),
+    ("quiet_since", "Quiet since"),
+];
 
 pub fn section(wanted: &Wanted) -> Markup {
     let (of, what, fields): (What, &str, &[Field]) = match wanted.said("what") {
@@ -159,7 +165,7 @@ fn chip(one: &str, chosen: &str) -> Markup {
 }
 
 fn text(name: &str, words: &str, said: &str) -> Markup {
-    let like = matches!(name, "from" | "to").then_some("2027-01-15T08:00:00Z");
+    let like = matches!(name, "from" | "to" | "quiet_since").then_some("2027-01-15T08:00:00Z");
     html! { div { label for=(name) { (words) } input id=(name) name=(name) type="text" data-filter="text" value=(said) placeholder=[like] autocomplete="off"; } }
 }
 

@@ -1,6 +1,6 @@
 //! Pools: what each allows, how much of it is used, when the next may start, and the form that sets one.
 
-use super::address::escaped;
+use super::address::{escaped, query};
 use super::forms::{self, Button, Takes};
 use super::layout::{lost, plain};
 use crate::access::Caller;
@@ -43,7 +43,7 @@ fn table(pools: &[PoolView], may_operate: bool) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Pools" { table.list {
             thead { tr {
-                th { "Pool" } th { "Running" } th { "Rate" } th.n { "Burst" } th { "Next may start" }
+                th { "Pool" } th { "Running" } th { "Waiting" } th { "Rate" } th.n { "Burst" } th { "Next may start" }
                 @if may_operate { th { span.unseen { "What can be done" } } }
             } }
             tbody { @for pool in pools { (row(pool, may_operate)) } }
@@ -56,6 +56,7 @@ fn row(pool: &PoolView, may_operate: bool) -> Markup {
         tr {
             th scope="row" { (pool.name) }
             td { (used(pool)) }
+            td { a href=(waiting(pool)) { "list" span.unseen { " of what waits for " (pool.name) } } }
             td { (pool.rate.as_deref().unwrap_or("any")) }
             td.n { @if let Some(burst) = pool.burst { (burst) } }
             td.when { @if let Some(at) = &pool.next_start_at { (clock(at)) } @else { (may_start(pool)) } }
@@ -76,6 +77,11 @@ fn used(pool: &PoolView) -> Markup {
             None => { (n) ", no limit" }
         }
     }
+}
+
+/// Those that could need it next; counting them would read each.
+fn waiting(pool: &PoolView) -> String {
+    query("/step-dispatcher/steps", &[("pool", pool.name.clone()), ("state", "pending".into())])
 }
 
 fn may_start(pool: &PoolView) -> &'static str {
@@ -131,7 +137,10 @@ mod tests {
     fn only_who_may_is_offered_to_change_one() {
         let html = render(&[pool(Some(3), 1)], false).into_string();
         assert!(
-            html.contains("1 of 3") && html.contains("&lt;b&gt;") && !html.contains("data-post"),
+            html.contains("1 of 3")
+                && html.contains("&lt;b&gt;")
+                && !html.contains("data-post")
+                && html.contains("/step-dispatcher/steps?pool=%3Cb%3E&amp;state=pending"),
             "{html}"
         );
         let html = render(&[pool(Some(3), 1)], true).into_string();

@@ -112,6 +112,9 @@ pub struct ListWorkflows {
     /// Only those made in the last span of time, as 30m, 2h or 7d
     #[arg(long, value_name = "SPAN")]
     pub since: Option<String>,
+    /// Only those that are being done and in which nothing has happened for this span of time
+    #[arg(long, value_name = "SPAN")]
+    pub quiet: Option<String>,
     /// Also those that a step of another workflow started
     #[arg(long)]
     pub nested: bool,

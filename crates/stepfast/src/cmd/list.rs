@@ -35,14 +35,17 @@ pub async fn run(settings: &Settings, common: &Common, args: &ListWorkflows) -> 
 fn filter(args: &ListWorkflows, now: Timestamp) -> Result<WorkflowFilter> {
     let named = args.workflow.as_deref().map(Named::parse).transpose()?;
     let (definition, version) = named.map_or((None, None), |named| (Some(named.key), named.version));
-    let since = args.since.as_deref().map(|text| span("--since", text)).transpose()?;
+    let before = |option: &str, text: &Option<String>| {
+        text.as_deref().map(|text| span(option, text).map(|span| now - span)).transpose()
+    };
     Ok(WorkflowFilter {
         states: args.state.iter().map(|word| state(word)).collect::<Result<_>>()?,
         definition,
         version,
         labels: args.labels.iter().map(|text| label(text)).collect::<Result<_>>()?,
-        created_from: since.map(|span| now - span),
+        created_from: before("--since", &args.since)?,
         created_to: None,
+        quiet_since: before("--quiet", &args.quiet)?,
         nested: args.nested,
         unresolved: false,
         after: args.after.as_deref().map(workflow_id).transpose()?,

@@ -49,7 +49,7 @@ pub async fn resume(settings: &Settings, common: &Common, args: Resume) -> Resul
 }
 
 pub async fn cancel(settings: &Settings, common: &Common, args: Cancel) -> Result<ExitCode> {
-    let ids = if args.stuck { quiet(settings, common, args.stuck_hours)? } else { ids(&args.ids)? };
+    let ids = if args.stuck { quiet(settings, common, args.stuck_hours).await? } else { ids(&args.ids)? };
     let order = Order { verb: WorkflowVerb::Cancel, ids, force: None, steer: args.steer };
     if args.stuck && !order.is_agreed(settings, common, Consent::of(args.yes)).await? {
         return Ok(ExitCode::FAILURE);
@@ -74,13 +74,16 @@ async fn paused(settings: &Settings, common: &Common) -> Result<Vec<WorkflowId>>
 }
 
 /// A page of those of which nothing has happened for so long.
-fn quiet(settings: &Settings, common: &Common, hours: u64) -> Result<Vec<WorkflowId>> {
-    if common.server.is_some() {
-        let problem = "--stuck reads the database itself, which may not be that of the server";
-        bail!(Refused(format!("{problem}; leave --server out, or name the workflows")));
-    }
+async fn quiet(settings: &Settings, common: &Common, hours: u64) -> Result<Vec<WorkflowId>> {
     let since = SystemClock::default().now() - Duration::from_secs(hours * 3_600);
-    Ok(settings.database.browse()?.quiet_workflows(since, limits::PAGE_ROWS_MAX)?)
+    let filter = WorkflowFilter {
+        quiet_since: Some(since),
+        nested: true,
+        limit: limits::PAGE_ROWS_MAX,
+        ..WorkflowFilter::default()
+    };
+    let found = Window::open(settings, common)?.workflows(&filter).await?;
+    found.iter().map(|view| workflow_id(&view.id)).collect()
 }
 
 /// What is to be done to which workflows.

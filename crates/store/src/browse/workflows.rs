@@ -24,6 +24,8 @@ pub struct WorkflowFilter {
     pub created_to: Option<Timestamp>,
     /// Also those that a step of another workflow started.
     pub nested: bool,
+    /// Those that are being done and of which nothing has happened since.
+    pub quiet_since: Option<Timestamp>,
     /// Not those about which somebody has decided that nobody is asked any more.
     pub unresolved: bool,
     pub after: Option<WorkflowId>,
@@ -311,28 +313,24 @@ impl Browse {
     pub fn workflow_counts(&self, limit: usize) -> Result<Vec<(String, WorkflowState, i64)>> {
         reads::workflow_tallies(self.sql(), limit)
     }
+}
 
-    /// Workflows that are being done and of which nothing has happened since, neither to their steps and items nor below them; one
-    /// that waits for a time that is still to come is not among them.
-    pub fn quiet_workflows(&self, since: Timestamp, limit: usize) -> Result<Vec<WorkflowId>> {
-        let moved = |step: &str| {
-            format!("({step}.created_at >= $1 or {step}.started_at >= $1 or {step}.completed_at >= $1)")
-        };
-        let text = format!(
-            "select id from workflows w where {OPEN_WORKFLOW} and state in ('running', 'paused')
-                and coalesce(started_at, created_at) < $1
-                and not (state = 'running' and coalesce(wake_at, 0) > $2)
-                and not exists (select 1 from steps s where s.workflow_id = w.id and s.block_id is null
-                     and ({} or exists (select 1 from steps i where i.block_id = s.child_block_id and {})
-                             or exists (select 1 from workflows b where b.parent_step_id = s.id
-                                           and b.state in ('pending', 'running', 'paused'))))
-              order by id limit {}",
-            moved("s"),
-            moved("i"),
-            limit.clamp(1, limits::PAGE_ROWS_MAX)
-        );
-        self.sql().rows(&text, params![since, since], |row| Ok(WorkflowId::from_bytes(row.get(0)?)))
-    }
+/// What holds of a workflow that is being done and of which nothing has happened since, neither to its steps and items nor below it;
+/// not of one that waits for a time that came later.
+fn quiet() -> String {
+    let moved = |step: &str| {
+        format!("({step}.created_at >= ? or {step}.started_at >= ? or {step}.completed_at >= ?)")
+    };
+    format!(
+        "{OPEN_WORKFLOW} and state in ('running', 'paused') and coalesce(started_at, created_at) < ?
+            and not (state = 'running' and coalesce(wake_at, 0) > ?)
+            and not exists (select 1 from steps s where s.workflow_id = w.id and s.block_id is null
+                 and ({} or exists (select 1 from steps i where i.block_id = s.child_block_id and {})
+                         or exists (select 1 from workflows b where b.parent_step_id = s.id
+                                       and b.state in ('pending', 'running', 'paused'))))",
+        moved("s"),
+        moved("i")
+    )
 }
 
 fn conditions(filter: &WorkflowFilter, oldest: Option<WorkflowId>) -> (String, Vec<Param<'static>>) {
@@ -350,6 +348,7 @@ fn conditions(filter: &WorkflowFilter, oldest: Option<WorkflowId>) -> (String, V
     let behind = if filter.ascending { "id > ?" } else { "id < ?" };
     hold(behind, filter.after.map(Param::from));
     hold("id >= ?", oldest.map(Param::from));
+    hold(&quiet(), filter.quiet_since.map(Param::from));
     for (name, value) in &filter.labels {
         values.push(name.clone().into());
         values.push(value.clone().into());

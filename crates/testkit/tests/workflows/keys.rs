@@ -3,6 +3,7 @@
 use engine::{StartWorkflow, WorkflowVerb as V};
 use model::{Outcome, WorkflowId, WorkflowState as W};
 use serde_json::json;
+use std::time::Duration;
 use stepfast_testkit::Stage;
 
 const ONE: &str = "
@@ -63,6 +64,34 @@ async fn a_start_under_a_key_is_done_once_and_labels_are_found() {
     assert_eq!(found(filter("order", "7")), 1);
     assert_eq!(found(filter("team", "a")), 1);
     assert_eq!(found(filter("order", "8")), 0);
+}
+
+#[tokio::test]
+async fn those_in_which_nothing_has_happened_for_long_are_found() {
+    let mut stage = Stage::new().await;
+    stage
+        .define("workflow: still\nversion: 1.0.0\nsteps:\n  - { key: a, action: echo, queue: nobody }\n")
+        .await;
+    let hours = |n: u64| Duration::from_secs(n * 3_600);
+    let old = stage.start("still", json!({})).await;
+    stage.settle().await;
+    stage.advance(hours(3)).await;
+    let young = stage.start("still", json!({})).await;
+    stage.settle().await;
+    let found = |quiet: u64| {
+        let since = Some(stage.clock_now() - hours(quiet));
+        let filter = store::WorkflowFilter { quiet_since: since, limit: 10, ..Default::default() };
+        assert_eq!(stage.browse().count_workflows(&filter, 10).unwrap(), u64::from(quiet == 2));
+        stage.browse().workflow_ids(&filter).unwrap()
+    };
+    assert_eq!(found(4), []);
+    assert_eq!(found(2), [old]);
+    stage.operate_workflow(old, V::Cancel).await.unwrap();
+    stage.operate_workflow(young, V::Cancel).await.unwrap();
+    stage.settle().await;
+    stage.advance(hours(3)).await;
+    let filter = store::WorkflowFilter { quiet_since: Some(stage.clock_now()), ..Default::default() };
+    assert_eq!(stage.browse().count_workflows(&filter, 10).unwrap(), 0, "what is over is quiet for good");
 }
 
 /// Found in review: two that ended at once let one follow, and one that had ended a moment ago still counted.
