@@ -156,8 +156,14 @@ async fn every_verb_of_a_message_group() {
     for (group, verb, to) in table {
         let at = format!("/v1/message-groups/{group}");
         desk.look_at(&format!("/message-groups/{group}"));
+        let before = blocked_by(&desk.place.get(&at).await.ok());
         let would = desk.press(verb);
         assert!(would.contains("would ") || verb == "unblock", "{verb}: {would}");
+        if verb == "requeue" {
+            // What took the place of the failed one fails as well; until it has, nothing holds the group back.
+            let anew = move |group: &Value| ![json!(null), before.clone()].contains(&blocked_by(group));
+            desk.place.until(&at, anew).await;
+        }
         until_group(&desk.place, &at, to).await;
         desk.until_state(to);
     }
@@ -166,6 +172,10 @@ async fn every_verb_of_a_message_group() {
     let pressed: Vec<&str> = pressed.filter_map(|row| row["verb"].as_str()).collect();
     assert!(pressed.iter().rev().eq(table.iter().map(|(_, verb, _)| verb)), "{pressed:?}");
     desk.close().await;
+}
+
+fn blocked_by(group: &Value) -> Value {
+    group["holds"][0]["blocked_by"].clone()
 }
 
 /// A group that has nothing to do any more is not there.

@@ -24,8 +24,8 @@ pub const KEYS: [&str; 14] = [
     "max-queued",
     "mediation-timeout",
 ];
-const ROUTER_KEYS: [&str; 4] = ["queue-url", "targets", "mediation-timeout", "pools"];
-const POOL_KEYS: [&str; 3] = ["concurrency", "rate-per-minute", "status"];
+pub const ROUTER_KEYS: [&str; 4] = ["queue-url", "targets", "mediation-timeout", "pools"];
+pub const POOL_KEYS: [&str; 3] = ["concurrency", "rate-per-minute", "status"];
 const SECRET_VARIABLE: &str = "STEPFAST_TOKEN_SECRET";
 const QUEUED_MAX: usize = 100_000;
 /// A year.

@@ -3,9 +3,12 @@
 use super::*;
 
 const PAGE: &str = include_str!("../../../../docs/configuration.md");
-/// Keys whose own keys are a page of their own, and the page.
-const ELSEWHERE: [(&str, &str, &[&str]); 3] = [
-    ("dispatch-scheduler", include_str!("../../../../docs/dispatch-scheduler.md"), &dispatch_scheduler::KEYS),
+const SCHEDULER: &str = include_str!("../../../../docs/dispatch-scheduler.md");
+/// Keys whose own keys stand on another page, and the page.
+const ELSEWHERE: [(&str, &str, &[&str]); 5] = [
+    ("dispatch-scheduler", SCHEDULER, &dispatch_scheduler::KEYS),
+    ("router", SCHEDULER, &dispatch_scheduler::ROUTER_KEYS),
+    ("router.pools.NAME", SCHEDULER, &dispatch_scheduler::POOL_KEYS),
     ("stuck.rule", include_str!("../../../../docs/stuck.md"), &stuck::RULE_KEYS),
     ("notify.channel", include_str!("../../../../docs/notifications.md"), &notify::KEYS),
 ];

@@ -14,7 +14,7 @@ use place::Place;
 type Guide = (&'static str, &'static [&'static str]);
 
 /// Pages that start whatever they need, in an empty directory.
-const ALONE: [Guide; 9] = [
+const ALONE: [Guide; 10] = [
     (
         "README.md",
         &["\"reserved\": 2", "no worker offers action `echo`", "\"hello\":\"world\"", "invariants hold"],
@@ -64,6 +64,7 @@ const ALONE: [Guide; 9] = [
             "\"hello\":\"world\"",
         ],
     ),
+    ("docs/router.md", &["DISPATCH-POOL  ACTIVE", "is suspended", "is active"]),
     ("docs/operations/one-box.md", &[]),
     ("docs/operations/upgrade.md", &["safe to restart", "the copy is sound"]),
     (
