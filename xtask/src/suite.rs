@@ -67,7 +67,7 @@ fn tests() -> Result<()> {
 fn on_postgres() -> Result<()> {
     let server = postgres::Postgres::start(postgres::Durability::Process)?;
     let which = format!(
-        "package(stepfast-testkit) or binary(postgres) or binary(cli) or binary(keys) or binary(dispatch_scheduler) or {PLANS}
+        "package(stepfast-testkit) or binary(postgres) or binary(cli) or binary(keys) or binary(canary) or binary(dispatch_scheduler) or {PLANS}
          or (package(stepfast-server) and binary(http) and not test(a_file_that))"
     );
     let mut command = repo::cargo(&["nextest", "run", "--locked", "--workspace", "-E", &which]);

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod outside;
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE};
-use common::{Home, Server, first_line};
+use common::{Home, Server, first_line, text, until};
+use outside::{Heard, Outside};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -77,6 +79,8 @@ fn whatever_a_secret_is_written_as_it_is_found() {
 struct Scene {
     home: Home,
     server: Server,
+    /// Whoever is told by it.
+    outside: Outside,
     http: Client,
     key: String,
     log: PathBuf,
@@ -88,21 +92,23 @@ struct Scene {
 
 impl Scene {
     fn open() -> Scene {
-        let home = Home::new();
-        let seal = BASE64_STANDARD.encode(SEAL);
-        let config =
-            format!("[secrets]\nkeys = [\"k1:{seal}\"]\n[triggers.signed]\nsecrets = [\"{TRIGGER}\"]\n");
+        let (home, outside) = (Home::new(), Outside::glad());
+        let (seal, place) = (BASE64_STANDARD.encode(SEAL), &outside.place);
+        let config = format!(
+            "[secrets]\nkeys = [\"k1:{seal}\"]\n[triggers.signed]\nsecrets = [\"{TRIGGER}\"]\n[actions.http]\nallow = [\"{place}\"]\n"
+        );
         std::fs::write(home.dir.path().join("stepfast.toml"), config).unwrap();
         let made = &home.json(&["keys", "create", "--name", "boss", "--role", "admin", "--json"])[0];
         let key = made["key"].as_str().unwrap().to_string();
         let log = home.dir.path().join("log");
         let mut command = home.command(&["serve", "--port", "0"]);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", outside.url(""));
         command.env("RUST_LOG", "trace").stdout(Stdio::piped());
         let mut child = command.stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
         let url = first_line(child.stdout.take().unwrap()).trim().replace("listening on ", "");
         let (server, http) = (Server { child, url }, common::client());
         let secret = key.rsplit_once('_').unwrap().1.to_string();
-        Scene { home, server, http, key, log, shown: BTreeMap::new(), made: vec![secret] }
+        Scene { home, server, outside, http, key, log, shown: BTreeMap::new(), made: vec![secret] }
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -173,20 +179,37 @@ fn id(of: &Value) -> String {
 /// What stands in the addresses of pages and answers, by the part of the path that names it.
 type Names = Vec<(&'static str, String)>;
 
-/// Whatever a page or an answer can be about.
-async fn around(scene: &Scene) -> Names {
-    let (url, secret) = ("https://example.invalid/", signing(SUBSCRIPTION));
-    let subscription = json!({"name": "s", "url": url, "types": ["*"], "secret": secret});
+/// Where a subscription, a webhook and a chat are told.
+const SUBSCRIBER: &str = "/subscriber";
+const HOOK: &str = "/hook";
+
+fn room() -> String {
+    format!("/{CHAT}")
+}
+
+/// Whoever is told of what happens from now on.
+async fn listeners(scene: &Scene) -> Names {
+    let [subscriber, hook, room] = [SUBSCRIBER, HOOK, &room()].map(|path| scene.outside.url(path));
+    let secret = signing(SUBSCRIPTION);
+    let subscription = json!({"name": "s", "url": subscriber, "types": ["*"], "secret": secret});
     let subscription = id(&scene.posted("/v1/subscriptions", subscription).await);
     scene.posted(&format!("/v1/subscriptions/{subscription}/test"), json!({})).await;
-    let chat = format!("https://example.invalid/{CHAT}");
     for body in [
-        json!({"name": "ops", "kind": "webhook", "url": url, "secrets": [signing(CHANNEL)]}),
-        json!({"name": "room", "kind": "chat", "url": chat}),
+        json!({"name": "ops", "kind": "webhook", "url": hook, "secrets": [signing(CHANNEL)]}),
+        json!({"name": "room", "kind": "chat", "url": room}),
     ] {
         scene.posted("/v1/channels", body.clone()).await;
         scene.posted(&format!("/v1/channels/{}/test", body["name"].as_str().unwrap()), json!({})).await;
     }
+    vec![
+        ("/v1/subscriptions/{id}", subscription),
+        ("/v1/channels/{name}", "ops".into()),
+        ("/v1/channels/{name}", "room".into()),
+    ]
+}
+
+/// Whatever else a page or an answer can be about.
+async fn around(scene: &Scene) -> Names {
     let ghost = json!({"steps": [{"action": "ghost", "message_group": "g", "mode": "block_on_error"}]});
     let step = id(&scene.posted("/v1/steps", ghost).await["steps"][0]);
     scene.posted("/v1/pools", json!({"name": "card", "concurrency": 1})).await;
@@ -199,7 +222,6 @@ async fn around(scene: &Scene) -> Names {
     scene.posted("/v1/stuck/detect", json!({})).await;
     let alerts: Value = serde_json::from_str(&scene.get("/v1/alerts").await.1).unwrap();
     vec![
-        ("/v1/subscriptions/{id}", subscription),
         ("/v1/steps/{id}", step.clone()),
         ("/step-dispatcher/steps/{id}", step),
         ("/v1/flows/{id}", id(&flow["flow"])),
@@ -208,8 +230,6 @@ async fn around(scene: &Scene) -> Names {
         ("/bulk/{id}", bulk),
         ("/v1/alerts/{id}", alerts["alerts"][0]["id"].to_string()),
         ("/alerts/{id}", alerts["alerts"][0]["id"].to_string()),
-        ("/v1/channels/{name}", "ops".into()),
-        ("/v1/channels/{name}", "room".into()),
         ("/v1/pools/{name}", "card".into()),
         ("/v1/message-groups/{name}", "g".into()),
         ("/message-groups/{name}", "g".into()),
@@ -303,32 +323,57 @@ fn copied(home: &Home) -> String {
     if !database.starts_with("postgres") {
         let copy = home.dir.path().join("copy.db");
         home.ok(&["backup", copy.to_str().unwrap()]);
-        return common::text(&std::fs::read(copy).unwrap());
+        return text(&std::fs::read(copy).unwrap());
     }
     let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let places =
         installed.map(|version| version.path().join("bin/pg_dump")).chain([PathBuf::from("pg_dump")]);
     let mut tried = places.filter_map(|dump| Command::new(dump).arg(&database).output().ok());
     let dumped = tried.find(|output| output.status.success()).expect("pg_dump makes a copy");
-    common::text(&dumped.stdout)
+    text(&dumped.stdout)
+}
+
+/// What came, without where to: the address of a chat is known to whoever answers there.
+fn said(heard: &Heard) -> String {
+    format!("{:?}\n{}", heard.headers, text(&heard.body))
+}
+
+/// Each of those who are told has heard of the workflow that failed over what is secret.
+fn hear(outside: &Outside) {
+    let room = room();
+    let words =
+        [(SUBSCRIBER, "stepfast.workflow.failed"), (HOOK, "stepfast.workflow.failed"), (&*room, "cards")];
+    for (path, word) in words {
+        until(&format!("{path} hears of {word}"), || {
+            outside.heard_at(path).iter().any(|one| said(one).contains(word))
+        });
+    }
+    until("a span says why an attempt failed", || {
+        let why = outside.spans().into_iter().filter_map(|span| span.status);
+        why.into_iter().any(|status| status.message.contains("[secret]"))
+    });
 }
 
 #[tokio::test]
 async fn s33_no_canary_is_in_any_log_answer_page_error_or_copy() {
     let mut scene = Scene::open();
-    let mut names = workflows(&mut scene).await;
+    let mut names = listeners(&scene).await;
+    names.extend(workflows(&mut scene).await);
     names.extend(around(&scene).await);
     let token = scene.signed_in().await;
     scene.made.push(token);
     everything(&mut scene, &names).await;
     assert!(scene.shown["/metrics"].contains("stepfast"));
     assert!(scene.shown.values().any(|text| text.contains("[secret]")), "what is covered is shown as such");
-    let Scene { home, server, log, mut shown, mut made, .. } = scene;
+    hear(&scene.outside);
+    let Scene { home, server, outside, log, mut shown, mut made, .. } = scene;
     let answers = shown.len();
     shown.insert("a copy of the database".into(), copied(&home));
     assert!(shown["a copy of the database"].contains("sealed:v1:k1:"), "it holds what stands for them");
     server.stop();
-    shown.insert("the log".into(), common::text(&std::fs::read(log).unwrap()));
+    let heard = outside.heard();
+    shown.extend(heard.iter().enumerate().map(|(n, one)| (format!("heard {n} {}", one.path), said(one))));
+    shown.insert("the log".into(), text(&std::fs::read(log).unwrap()));
     assert!(shown["the log"].contains("TRACE"), "it says all it can");
     made.extend([INPUT, CHANNEL, SUBSCRIPTION, TRIGGER, CHAT, SEAL].map(String::from));
     assert_eq!(made.len(), 9, "a key, a pause, a browser, and what was planted");
@@ -340,8 +385,9 @@ async fn s33_no_canary_is_in_any_log_answer_page_error_or_copy() {
         }
     }
     println!(
-        "{} canaries in {answers} answers, {} bytes of log and a copy: none",
+        "{} canaries in {answers} answers, {} calls, {} bytes of log and a copy: none",
         made.len(),
+        heard.len(),
         shown["the log"].len()
     );
 }

@@ -2,77 +2,31 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod outside;
 
 use common::{Home, Server, client, until};
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::trace::v1::Span;
-use prost::Message;
+use outside::{Outside, TRACES};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
 
-struct Heard {
-    path: String,
-    headers: BTreeMap<String, String>,
-    body: Vec<u8>,
-}
-
 /// A collector of traces, and a service that fails when it is called the first time.
-#[derive(Clone)]
-struct Outside {
-    place: String,
-    heard: Arc<Mutex<Vec<Heard>>>,
+fn shaky() -> Outside {
+    Outside::answering(|path, before| match (path, before) {
+        ("/work", 0) => "500 Not Now",
+        _ => "200 OK",
+    })
 }
 
-impl Outside {
-    fn new() -> Outside {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let outside = Outside { place: listener.local_addr().unwrap().to_string(), heard: Arc::default() };
-        let mine = outside.clone();
-        std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| mine.hear(stream)));
-        outside
-    }
-
-    fn hear(&self, mut stream: TcpStream) {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let mut lines = reader.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty());
-        let path = lines.next().unwrap().split(' ').nth(1).unwrap().to_string();
-        let headers: BTreeMap<String, String> = lines
-            .map(|line| line.split_once(": ").map(|(n, v)| (n.to_ascii_lowercase(), v.into())).unwrap())
-            .collect();
-        let mut body = vec![0; headers.get("content-length").map_or(0, |n| n.parse().unwrap())];
-        reader.read_exact(&mut body).unwrap();
-        let mut heard = self.heard.lock().unwrap();
-        let first = !heard.iter().any(|one| one.path == path);
-        let status = if path == "/work" && first { "500 Not Now" } else { "200 OK" };
-        heard.push(Heard { path, headers, body });
-        write!(stream, "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").unwrap();
-    }
-
-    fn spans(&self) -> Vec<Span> {
-        let heard = self.heard.lock().unwrap();
-        let told = heard.iter().filter(|one| one.path == "/v1/traces").map(|one| {
-            assert_eq!(one.headers["content-type"], "application/x-protobuf");
-            assert_eq!(one.headers["api-key"], "k");
-            ExportTraceServiceRequest::decode(&*one.body).unwrap()
-        });
-        let scopes = told.flat_map(|told| told.resource_spans).flat_map(|all| all.scope_spans);
-        scopes.flat_map(|scope| scope.spans).collect()
-    }
-
-    fn serve(&self, home: &Home) -> Server {
-        let allow = format!("[actions.http]\nallow = [\"{}\"]\n", self.place);
-        std::fs::write(home.dir.path().join("stepfast.toml"), allow).unwrap();
-        let mut command = home.command(&["serve", "--port", "0"]);
-        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", self.place));
-        command.env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k");
-        Server::spawn(command)
-    }
+/// A server that tells the collector, and may call the service.
+fn serve(home: &Home, outside: &Outside) -> Server {
+    let allow = format!("[actions.http]\nallow = [\"{}\"]\n", outside.place);
+    std::fs::write(home.dir.path().join("stepfast.toml"), allow).unwrap();
+    let mut command = home.command(&["serve", "--port", "0"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", outside.url(""));
+    command.env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k");
+    Server::spawn(command)
 }
 
 fn posted(url: &str, headers: &[(&str, String)], body: &Value) {
@@ -91,10 +45,9 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn every_attempt_is_a_span_of_the_callers_trace() {
-    let (home, outside) = (Home::new(), Outside::new());
-    let server = outside.serve(&home);
-    let url = format!("http://{}/work", outside.place);
-    let step = json!({ "action": "http", "arguments": { "url": url }, "retry_delay_ms": 1 });
+    let (home, outside) = (Home::new(), shaky());
+    let server = serve(&home, &outside);
+    let step = json!({ "action": "http", "arguments": { "url": outside.url("/work") }, "retry_delay_ms": 1 });
     let headers =
         [("traceparent", format!("00-{TRACE}-{SPAN}-01")), ("tracestate", "congo=t61rcWkgMzE".into())];
     posted(&format!("{}/v1/steps", server.url), &headers, &json!({ "steps": [step] }));
@@ -110,9 +63,9 @@ fn every_attempt_is_a_span_of_the_callers_trace() {
     assert_eq!(spans[0].status.as_ref().unwrap().code, 2, "the first failed: {:?}", spans[0].status);
     assert!(spans[1].status.is_none());
     assert_eq!(spans[1].links[0].span_id, spans[0].span_id, "a later attempt follows the one before it");
-    let heard = outside.heard.lock().unwrap();
-    let called: Vec<_> = heard.iter().filter(|one| one.path == "/work").map(|one| &one.headers).collect();
-    for (headers, span) in called.iter().zip(&spans) {
+    assert!(outside.heard_at(TRACES).iter().all(|one| one.headers["api-key"] == "k"));
+    let called = outside.heard_at("/work");
+    for (headers, span) in called.iter().map(|one| &one.headers).zip(&spans) {
         assert_eq!(headers["traceparent"], format!("00-{TRACE}-{}-01", hex(&span.span_id)));
         assert_eq!(headers["tracestate"], "congo=t61rcWkgMzE");
     }
@@ -121,8 +74,8 @@ fn every_attempt_is_a_span_of_the_callers_trace() {
 
 #[test]
 fn a_workflow_is_one_trace_with_or_without_a_caller() {
-    let (home, outside) = (Home::new(), Outside::new());
-    let server = outside.serve(&home);
+    let (home, outside) = (Home::new(), shaky());
+    let server = serve(&home, &outside);
     let definition = "workflow: nap\nversion: 1.0.0\nsteps:\n  - {key: one, action: sleep, arguments: {ms: 0}}\n  \
                       - {key: two, action: sleep, arguments: {ms: 0}, after: [one]}\n";
     std::fs::write(home.dir.path().join("nap.yaml"), definition).unwrap();

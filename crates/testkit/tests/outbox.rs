@@ -124,8 +124,12 @@ async fn a_message_is_on_record_before_it_is_published_and_begun_once() {
     assert_eq!(office.posted().await, "a#1");
     assert_eq!(office.told("a"), "dispatched 1 0");
     assert_eq!(office.stage.by_key("a").step.session, Some(SessionId::OUTBOX));
+    let unpublished = |office: &Office| office.stage.browse().unpublished().unwrap();
+    assert_eq!(unpublished(&office), (1, office.stage.by_key("a").step.dispatched_at));
     office.stage.check();
     office.came("a", 1, None).await;
+    office.tick().await;
+    assert_eq!(unpublished(&office), (0, None));
     assert_eq!(office.begin("a", 1).await, Ok(()));
     assert_eq!(office.told("a"), "running 1 0");
     assert_eq!(office.begin("a", 1).await, Err(NotBegun::Begun), "the message came twice");

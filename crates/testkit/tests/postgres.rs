@@ -12,6 +12,7 @@ mod lines;
 mod queues;
 mod stuck_nodes;
 mod told;
+mod woken;
 
 use engine::{Config, Engine, EngineError, EngineThread};
 use model::{NewStep, Outcome, State, limits};

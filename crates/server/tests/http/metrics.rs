@@ -1,11 +1,16 @@
 //! Figures for Prometheus: what is told is told as its own tool wants it, and every name is in the document.
 
 use crate::place::Place;
-use serde_json::json;
+use axum::body::Body;
+use axum::http::Request;
+use model::Timestamp;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
+use store::{Clock, Database, SimClock, SystemClock};
 
 const DOCUMENT: &str = include_str!("../../../../docs/operations/metrics.md");
 
@@ -37,6 +42,10 @@ async fn what_a_node_did_and_what_is_waiting_is_told() {
     assert_eq!(value(&told, "stepfast_attempt_duration_seconds_count"), 2.0);
     assert_eq!(value(&told, "stepfast_spans_dropped_total"), 0.0);
     assert!(value(&told, "stepfast_commits_total{outcome=\"stored\"}") >= 2.0);
+    for what in ["turn", "commit"] {
+        let of = |part: &str| value(&told, &format!("stepfast_{what}_duration_seconds_{part}"));
+        assert!(of("count") >= 2.0 && of("sum") > 0.0, "{what}: {told}");
+    }
     assert_eq!(value(&told, "stepfast_sessions"), 1.0);
     let pending: f64 = told
         .lines()
@@ -82,11 +91,17 @@ async fn told_with(place: &Place, series: &str, n: f64) -> String {
     tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| panic!("{series} was never {n}"))
 }
 
-/// A worker in another process that gives up what it holds by not naming it.
-async fn lose_one(place: &Place) {
-    let body = json!({"actions": ["work"], "capacity": 1, "wait_ms": 5000});
+/// A worker in another process with so many places, which is given one step.
+async fn claim_one(place: &Place, capacity: u32) -> Value {
+    let body = json!({"actions": ["work"], "capacity": capacity, "wait_ms": 5000});
     let page = place.post("/v1/worker/claim", body.to_string()).await.ok();
     assert_eq!(page["claims"].as_array().unwrap().len(), 1, "{page}");
+    page
+}
+
+/// A worker in another process that gives up what it holds by not naming it.
+async fn lose_one(place: &Place) {
+    let page = claim_one(place, 1).await;
     let beat = json!({"session": page["session"], "received": page["number"], "held": []});
     place.post("/v1/worker/heartbeat", beat.to_string()).await.ok();
 }
@@ -112,8 +127,71 @@ async fn what_is_lost_what_is_off_and_what_is_limited_is_told() {
     let off = |group: &str| value(&told, &format!("stepfast_dispatch_off{{dispatch_group=\"{group}\"}}"));
     assert_eq!((off("alpha"), off("beta")), (0.0, 1.0));
     assert_eq!(value(&told, "stepfast_pool_concurrency{pool=\"card\"}"), 2.0);
-    assert!(value(&told, "stepfast_pool_used{pool=\"card\"}") <= 1.0);
     assert_eq!(value(&told, "stepfast_workflows_open{definition=\"order\",state=\"running\"}"), 1.0);
+    place.close().await;
+}
+
+#[tokio::test]
+async fn what_a_worker_holds_and_how_much_it_could_hold_is_told() {
+    let place = Place::open();
+    place.post("/v1/pools", r#"{"name": "card", "concurrency": 2}"#).await.ok();
+    place.create(r#"[{"action": "work", "pool": "card"}, {"action": "nobody"}]"#).await;
+    claim_one(&place, 5).await;
+    let told = told(&place).await;
+    let held = ["stepfast_pool_used{pool=\"card\"}", "stepfast_steps_in_flight"];
+    assert_eq!(held.map(|name| value(&told, name)), [1.0, 1.0]);
+    let could = ["stepfast_sessions", "stepfast_session_places"];
+    assert_eq!(could.map(|name| value(&told, name)), [1.0, 5.0]);
+    place.close().await;
+}
+
+#[tokio::test]
+async fn an_open_alert_is_told_by_how_grave_it_is() {
+    let place = Place::open();
+    let rule = Request::put("/v1/stuck/rules/step-waiting").header("host", "localhost:7837");
+    let body = json!({"older_than": "0s", "severity": "critical"}).to_string();
+    place.send(rule.header("content-type", "application/json").body(Body::from(body)).unwrap()).await.ok();
+    place.create(r#"[{"action": "nobody"}]"#).await;
+    place.post("/v1/stuck/detect", "{}").await.ok();
+    let told = told(&place).await;
+    let open = |severity: &str| value(&told, &format!("stepfast_alerts_open{{severity=\"{severity}\"}}"));
+    assert_eq!(["low", "medium", "high", "critical"].map(open), [0.0, 0.0, 0.0, 1.0]);
+    place.close().await;
+}
+
+/// A message that is to be published since then.
+async fn post(database: &Database, at: Timestamp) {
+    let id = "00000000000000000000000000000007";
+    let row =
+        |id: &str| format!("(step_id, attempt, dispatch_group, at) values ({id}, 1, 'alpha', {})", at.0);
+    match database {
+        Database::Sqlite(path) => {
+            let file = rusqlite::Connection::open(path).unwrap();
+            file.execute_batch(&format!("insert into outbox {}", row(&format!("x'{id}'")))).unwrap();
+        }
+        Database::Postgres(url) => {
+            use store::postgres::tokio_postgres::{NoTls, connect};
+            let (client, connection) = connect(url, NoTls).await.unwrap();
+            tokio::spawn(connection);
+            let text = format!("insert into stepfast.outbox {}", row(&format!("'\\x{id}'")));
+            client.batch_execute(&text).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn how_long_the_oldest_has_waited_is_told() {
+    let clock = SimClock::at(SystemClock::default().now());
+    let place = Place::at(Arc::new(clock.clone()));
+    place.create(r#"[{"action": "nobody"}]"#).await;
+    // Half a second more: an instant in a row may be a little later than that of the clock.
+    clock.advance(Duration::from_millis(600_500));
+    post(&place.site().database, clock.now()).await;
+    clock.advance(Duration::from_secs(90));
+    let told = told(&place).await;
+    assert_eq!(value(&told, "stepfast_oldest_pending_seconds"), 690.0);
+    assert_eq!(value(&told, "stepfast_outbox_messages"), 1.0);
+    assert_eq!(value(&told, "stepfast_outbox_oldest_seconds"), 90.0);
     place.close().await;
 }
 
