@@ -245,3 +245,64 @@ pub async fn graph(
     let (about, definition) = found(&app, &caller, named).await?;
     drawing::definition(&app.drawings, (&about.hash, definition), format).await
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Site;
+    use axum::body::Body;
+    use axum::extract::ConnectInfo;
+    use axum::http::Request;
+    use engine::Engine;
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+    use store::sqlite::Holder;
+    use store::{Database, SystemClock};
+    use tower::ServiceExt;
+
+    fn site(engine: &Engine, database: &Database) -> Site {
+        Site {
+            engine: engine.clone(),
+            database: database.clone(),
+            clock: Arc::new(SystemClock::default()),
+            version: "1.2.3",
+            host: "here".into(),
+            require_key: false,
+            processing: None,
+            routing: None,
+            triggers: Vec::new(),
+            network: crate::Network::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_definition_is_laid_out_when_it_is_applied_and_not_when_it_is_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = Database::Sqlite(dir.path().join("steps.db"));
+        let store = database.open(None, Holder::default()).unwrap();
+        let (engine, thread) = Engine::start(store, engine::Config::default()).unwrap();
+        let (router, app) = crate::built(site(&engine, &database));
+        let ask = async |request: axum::http::request::Builder, body: &'static str| {
+            let mut request = request.header("host", "localhost").body(Body::from(body)).unwrap();
+            request.extensions_mut().insert(ConnectInfo::<SocketAddr>(([127, 0, 0, 1], 40000).into()));
+            let answer = router.clone().oneshot(request).await.unwrap();
+            let success = answer.status().is_success();
+            let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+            assert!(success, "{}", String::from_utf8_lossy(&bytes));
+            bytes
+        };
+        let post = |query: &str| {
+            Request::post(format!("/v1/definitions{query}")).header("content-type", "application/yaml")
+        };
+        let yaml = "workflow: order\nversion: 1.0.0\nsteps: [{ key: pay, action: noop }]";
+        let tried = ask(post("?dry_run=true"), yaml).await;
+        let tried: serde_json::Value = serde_json::from_slice(&tried).unwrap();
+        let hash = tried["hash"].as_str().unwrap();
+        assert!(app.drawings.find(hash).is_none(), "it is only tried");
+        ask(post(""), yaml).await;
+        let drawing = app.drawings.find(hash).expect("it is laid out by now");
+        ask(Request::get("/definitions/order/1.0.0"), "").await;
+        assert!(Arc::ptr_eq(&drawing, &app.drawings.find(hash).unwrap()), "and not once more");
+        engine.stop().await.unwrap();
+        tokio::task::spawn_blocking(move || thread.join()).await.unwrap();
+    }
+}
