@@ -263,6 +263,36 @@ async fn a_server_that_waits_for_a_migration_lives_and_is_not_ready() {
     server.stop();
 }
 
+/// Nobody shows a key for it: without this rule a stranger could take all connections that the database has.
+#[tokio::test]
+async fn s26a_however_many_ask_whether_it_is_ready_one_connection_looks() {
+    let scratch = scratch("ready");
+    let (server, other) = (serve(&scratch), client(&scratch.url).await);
+    let ready = format!("{}/readyz", server.url);
+    let connections = async || -> i64 {
+        let all = "select count(*) from pg_stat_activity where datname = current_database()";
+        other.query_one(all, &[]).await.unwrap().get(0)
+    };
+    let first = ready.clone();
+    assert_eq!(tokio::task::spawn_blocking(move || common::get(&first).0).await.unwrap(), 200);
+    let before = connections().await;
+    let flood = tokio::task::spawn_blocking(move || {
+        std::thread::scope(|scope| {
+            for _ in 0..24 {
+                scope.spawn(|| (0..25).for_each(|_| assert_eq!(common::get(&ready).0, 200)));
+            }
+        });
+    });
+    let mut most = before;
+    while !flood.is_finished() {
+        most = most.max(connections().await);
+    }
+    flood.await.unwrap();
+    // One looks, the one before it may still be ending, and the node may open what it had no need of before.
+    assert!(most <= before + 4, "{most} connections, {before} before");
+    server.stop();
+}
+
 #[test]
 fn servers_on_a_restored_copy_wait_until_somebody_confirms() {
     let original = scratch("original");
