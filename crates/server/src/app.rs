@@ -1,7 +1,7 @@
 //! What every request shares: the site, the keys, and connections to read with.
 
 use crate::Site;
-use crate::access::{Keyring, Pace, Refusals, Table};
+use crate::access::{Caller, Keyring, Pace, Refusals, Table};
 use crate::answers;
 use crate::bulk::Bulk;
 use crate::describe::document;
@@ -79,6 +79,16 @@ impl App {
 
     pub fn now(&self) -> Timestamp {
         self.site.clock.now()
+    }
+
+    /// Whether somebody who was let in still would be: a key may have been revoked since, or a browser signed out.
+    pub async fn still_knows(&self, caller: &Caller) -> bool {
+        match caller {
+            Caller::Key { key, shown, .. } => {
+                self.keys.is_live(key.id, *shown, self.now()).await.unwrap_or(false)
+            }
+            Caller::Loopback | Caller::Nobody => true,
+        }
     }
 
     /// The description of the API, made when it is first asked for.
