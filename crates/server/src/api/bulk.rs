@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::bulk::{self, BulkOrder, What};
 use crate::describe::{MadeOrThere, Tagged};
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, ThisWorkflow, page_size};
+use crate::extract::{Expected, Params, Posted, ThisWorkflow, page_size};
 use crate::pages::{Wanted, place};
 use axum::Json;
 use axum::extract::State;
@@ -98,13 +98,13 @@ pub async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     ThisWorkflow(workflow): ThisWorkflow,
+    expected: Expected,
     Posted(body): Posted<OperateBody>,
 ) -> Result<Json<BulkView>, ApiError> {
     found(&app, &caller, workflow).await?;
     let why = Reason::Welcome.said(body.why)?;
-    let (by, verb) = (caller.signed(body.by)?, WorkflowVerb::Cancel);
-    let operation =
-        WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
+    let (by, verb, expected) = (caller.signed(body.by)?, WorkflowVerb::Cancel, expected.revision()?);
+    let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected, force: None };
     app.site.engine.operate_workflow(operation).await?;
     found(&app, &caller, workflow).await.map(Json)
 }
