@@ -134,6 +134,12 @@ async fn a_post_with_a_key_is_done_once_and_answered_again() {
     assert_eq!(moved.ok()["to"], "cancelled");
     assert_eq!(keyed(&place, &cancel, "k1", r#"{"why": "x"}"#).await.bytes, moved.bytes);
     place.post(&cancel, r#"{"why": "x"}"#).await.refused(409, "refused");
+    let pool = r#"{"name": "card", "concurrency": 2}"#;
+    let made = keyed(&place, "/v1/pools", "k1", pool).await;
+    made.ok();
+    let again = keyed(&place, "/v1/pools", "k1", pool).await;
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    assert_eq!(again.headers["etag"], made.headers["etag"], "to be changed with it");
     let bad = keyed(&place, "/v1/steps", "k2", r#"{"steps": [{"action": ""}]}"#).await;
     bad.refused(422, "invalid_request");
     let again = keyed(&place, "/v1/steps", "k2", r#"{"steps": [{"action": ""}]}"#).await;
