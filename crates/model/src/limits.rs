@@ -61,6 +61,8 @@ pub const REMINDERS_DEFAULT: u32 = 3;
 pub const REMINDERS_MAX: u32 = 100;
 /// Payloads of one workflow that came before their pauses.
 pub const EARLY_TRIGGERS_MAX: usize = 16;
+/// When whoever sent one more is to come again; as long as our own deliveries wait where nothing is said.
+pub const EARLY_TRIGGER_AGAIN: Duration = Duration::from_secs(30);
 /// Payloads of one workflow that were not accepted and are kept, counted from the last.
 pub const TRIGGERS_KEPT: u64 = 1_000;
 /// Bytes of the id that a sender gives a message.

@@ -1,7 +1,7 @@
 //! What every request shares: the site, the keys, and connections to read with.
 
 use crate::Site;
-use crate::access::{Keyring, Pace, Refusals, Table};
+use crate::access::{Caller, Keyring, Pace, Refusals, Table};
 use crate::answers;
 use crate::bulk::Bulk;
 use crate::describe::document;
@@ -10,6 +10,7 @@ use crate::error::ApiError;
 use crate::kept::Kept;
 use crate::listen::Listeners;
 use crate::live::Live;
+use crate::looks::{Age, Looks};
 use crate::readers::Readers;
 use crate::seats::Seats;
 use crate::secrets::Known;
@@ -41,6 +42,7 @@ pub struct App {
     pub drawings: Drawings,
     plans: Kept<Plan>,
     readers: Readers,
+    looks: Looks,
     document: OnceLock<Value>,
     /// Strangers are read for one after another, so that a flood of them leaves everybody else their connections.
     strangers: Readers,
@@ -63,6 +65,7 @@ impl App {
             refusals,
             table,
             readers,
+            looks: Looks::default(),
             strangers,
             seats,
             listeners,
@@ -76,6 +79,16 @@ impl App {
 
     pub fn now(&self) -> Timestamp {
         self.site.clock.now()
+    }
+
+    /// Whether somebody who was let in still would be: a key may have been revoked since, or a browser signed out.
+    pub async fn still_knows(&self, caller: &Caller) -> bool {
+        match caller {
+            Caller::Key { key, shown, .. } => {
+                self.keys.is_live(key.id, *shown, self.now()).await.unwrap_or(false)
+            }
+            Caller::Loopback | Caller::Nobody => true,
+        }
     }
 
     /// The description of the API, made when it is first asked for.
@@ -159,7 +172,8 @@ impl App {
     }
 
     /// Whether the file is still there and can be read, by a connection that has not seen it yet.
-    pub async fn read_afresh(&self) -> Result<(), StoreError> {
-        self.readers.try_open().await
+    pub async fn read_afresh(&self, age: Age) -> Result<(), StoreError> {
+        let database = self.site.database.clone();
+        self.looks.ask(age, move || database.browse()?.breaker().map(drop)).await
     }
 }

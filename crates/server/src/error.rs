@@ -56,8 +56,9 @@ pub enum ApiError {
     Unfit(String),
     #[error("it is too late: {0}")]
     Gone(String),
-    #[error("{0}")]
-    TooMany(String),
+    /// There is room again when something else has happened.
+    #[error("{why}")]
+    TooMany { why: String, retry_after: Duration },
     #[error("too many {what}; try again in {} s", seconds(.retry_after))]
     TooOften { what: &'static str, retry_after: Duration },
     #[error("the key may not do this in these queues; see `faults`")]
@@ -159,7 +160,7 @@ impl ApiError {
             ApiError::Forbidden(_) | ApiError::OutOfScope(_) => codes::FORBIDDEN,
             ApiError::Unfit(_) => codes::PAYLOAD_REJECTED,
             ApiError::Gone(_) => codes::LATE,
-            ApiError::TooMany(_) | ApiError::TooOften { .. } => codes::TOO_MANY,
+            ApiError::TooMany { .. } | ApiError::TooOften { .. } => codes::TOO_MANY,
             ApiError::TooLarge { .. } => codes::TOO_LARGE,
             ApiError::TooSlow { .. } => codes::TOO_SLOW,
             ApiError::MediaType | ApiError::TextType => codes::MEDIA_TYPE,
@@ -233,7 +234,7 @@ impl IntoResponse for ApiError {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let ApiError::Execution(ExecutionError::InProgress { retry_after, .. }) = &self {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds(retry_after)));
-        } else if let ApiError::TooOften { retry_after, .. } = &self {
+        } else if let ApiError::TooOften { retry_after, .. } | ApiError::TooMany { retry_after, .. } = &self {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds(retry_after)));
         } else if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -302,4 +303,39 @@ pub async fn no_such_page(uri: Uri) -> ApiError {
 
 pub async fn no_such_method(method: Method, uri: Uri) -> ApiError {
     ApiError::NotAllowed(format!("{} does not answer {method}", uri.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{Caller, caller};
+    use model::{ExecutionName, Right, Role};
+
+    fn named(namespace: &str) -> ExecutionName {
+        ExecutionName { namespace: namespace.into(), key: "order-7".into() }
+    }
+
+    /// What a page shows is what is answered.
+    fn shows(problem: impl Into<ApiError>) {
+        let problem = problem.into();
+        let detail = format!("\"detail\": {}", serde_json::json!(problem.to_string()));
+        let code = problem.class();
+        assert!(code.page.contains(&detail), "the page of {} does not show {detail}", code.word);
+    }
+
+    #[test]
+    fn the_examples_of_the_pages_are_real_answers() {
+        shows(caller(Role::Viewer, &[]).must(Right::Operate).unwrap_err());
+        shows(Caller::Nobody.must(Right::View).unwrap_err());
+        shows(ApiError::ShownOnce("http POST /v1/keys:deploy-7".into()));
+        let retry_after = Duration::from_millis(300);
+        shows(ApiError::TooOften { what: "calls were made with this key", retry_after });
+        let name = named("payments.credit");
+        let error = "the card was declined".into();
+        shows(ExecutionError::InProgress { name: name.clone(), retry_after: Duration::from_secs(8) });
+        shows(ExecutionError::GivenUp { name: name.clone(), failures: 3, error });
+        shows(ExecutionError::Refused { name: name.clone(), why: Refusal::Lost { attempt: 2 } });
+        shows(ExecutionError::Refused { name, why: Refusal::Ended });
+        shows(ExecutionError::Conflict { name: named("http POST /v1/steps") });
+    }
 }

@@ -9,7 +9,8 @@ use crate::error::ApiError;
 use crate::extract::BODY_BYTES_MAX;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::response::Parts;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use engine::{Ask, Begin, Begun, Executions};
@@ -37,7 +38,9 @@ const SHOWN_ONCE: [&str; 7] = [
 /// Forms of people.
 const UNHEARD: [&str; 3] = ["/sign-in", "/sign-out", "/approve/{workflow_id}/{trigger_key}"];
 /// Beside the body, in what is kept of an answer.
-const AROUND_BYTES: usize = 256;
+const AROUND_BYTES: usize = 512;
+/// Of a header that is kept; those of the API are shorter.
+const HEADER_BYTES_MAX: usize = 128;
 
 /// Whether the header counts for this route.
 pub fn is_heard(route: &str) -> bool {
@@ -104,8 +107,7 @@ async fn run(
     let recorded = if parts.status.is_server_error() {
         executions.fail(&begun.held, format!("answered {}", parts.status)).await
     } else {
-        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let kept = Kept::of(parts.status, kind, &body, keep);
+        let kept = Kept::of(&parts, &body, keep);
         executions.complete(&begun.held, kept.text()).await
     };
     if let Err(problem) = recorded {
@@ -128,6 +130,9 @@ enum Keep {
 struct Kept {
     status: u16,
     content_type: Option<String>,
+    /// Of what it shows, for whoever says next what they have seen.
+    #[serde(default)]
+    etag: Option<String>,
     /// None where there was none.
     body: Option<Box<RawValue>>,
     /// The size of a body that was too large.
@@ -135,14 +140,19 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(status: StatusCode, kind: Option<&str>, body: &Bytes, keep: Keep) -> Kept {
+    fn of(answer: &Parts, body: &Bytes, keep: Keep) -> Kept {
+        let status = answer.status;
         let is_secret = keep == Keep::Status && status.is_success();
         let fits = body.len() + AROUND_BYTES <= limits::PAYLOAD_BYTES_MAX && !is_secret;
         let text = std::str::from_utf8(body).ok().filter(|_| fits);
         let raw = text.and_then(|text| RawValue::from_string(text.into()).ok());
         let left_out = (raw.is_none() && !body.is_empty()).then_some(body.len());
-        let content_type = kind.map(|kind| kind.chars().take(64).collect());
-        Kept { status: status.as_u16(), content_type, body: raw, left_out }
+        let said = |name: HeaderName| {
+            let said = answer.headers.get(name)?.to_str().ok()?;
+            (said.len() <= HEADER_BYTES_MAX).then(|| said.to_string())
+        };
+        let (content_type, etag) = (said(header::CONTENT_TYPE), said(header::ETAG));
+        Kept { status: status.as_u16(), content_type, etag, body: raw, left_out }
     }
     fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -165,8 +175,10 @@ fn replay(ask: &Ask, answer: &str) -> Result<Response, ApiError> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(kept.status).map_err(|e| unreadable(e.to_string()))?;
     let headers = response.headers_mut();
-    if let Some(kind) = kept.content_type.and_then(|kind| HeaderValue::try_from(kind).ok()) {
-        headers.insert(header::CONTENT_TYPE, kind);
+    for (name, said) in [(header::CONTENT_TYPE, kept.content_type), (header::ETAG, kept.etag)] {
+        if let Some(said) = said.and_then(|said| HeaderValue::try_from(said).ok()) {
+            headers.insert(name, said);
+        }
     }
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
     Ok(response)

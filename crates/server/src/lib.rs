@@ -20,6 +20,7 @@ mod idempotency;
 mod kept;
 mod listen;
 mod live;
+mod looks;
 mod metrics;
 mod network;
 mod opening;

@@ -121,7 +121,7 @@ impl Listener {
                     return Some(self.event(&event));
                 }
             }
-            if !self.may_listen().await || !self.read().await {
+            if !self.app.still_knows(&self.caller).await || !self.read().await {
                 return None;
             }
         }
@@ -130,16 +130,6 @@ impl Listener {
     fn event(&self, event: &wire::CloudEvent) -> Event {
         let text = serde_json::to_string(event).unwrap_or_default();
         Event::default().id(self.at.to_string()).data(text)
-    }
-
-    /// A key may have been revoked since the answer began, or a browser signed out.
-    async fn may_listen(&self) -> bool {
-        match &self.caller {
-            Caller::Key { key, shown, .. } => {
-                self.app.keys.is_live(key.id, *shown, self.app.now()).await.unwrap_or(false)
-            }
-            Caller::Loopback | Caller::Nobody => true,
-        }
     }
 
     /// What happened since, if need be when it happens; false at the end.

@@ -2,6 +2,7 @@
 //!
 //! Why    two hundred pages that each asked for themselves would cost a core; one that asks for all of them costs nothing that grows.
 
+use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
 use crate::describe::{Answers, Operation};
@@ -18,12 +19,12 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use wire::DashboardView;
 
 /// Pages that are kept live at once.
 const PAGES_MAX: usize = 1_000;
-/// How often the figures are read, however many look.
+/// How often the figures are read, however many look, and how soon somebody who may not look any more is noticed.
 const EVERY: Duration = Duration::from_secs(1);
 /// After this long a page comes back, and shows again who looks.
 const STAY: Duration = Duration::from_secs(60);
@@ -119,25 +120,55 @@ impl<S> Answers for Stream<S> {
     }
 }
 
+/// Somebody who looks.
+struct Onlooker {
+    app: Arc<App>,
+    caller: Caller,
+    figures: watch::Receiver<Figures>,
+    over: watch::Receiver<bool>,
+    until: Instant,
+}
+
+impl Onlooker {
+    /// The next figures; none at the end.
+    async fn next(&mut self) -> Option<Event> {
+        let (mut over, until) = (self.over.clone(), self.until);
+        tokio::select! {
+            biased;
+            _ = over.wait_for(|over| *over) => None,
+            () = sleep_until(until) => None,
+            news = self.news() => news,
+        }
+    }
+
+    /// None for somebody who may not look any more, also where nothing changes.
+    async fn news(&mut self) -> Option<Event> {
+        loop {
+            let changed = timeout(EVERY, self.figures.changed()).await;
+            if !self.app.still_knows(&self.caller).await {
+                return None;
+            }
+            if let Ok(changed) = changed {
+                changed.ok()?;
+                let text = self.figures.borrow_and_update().clone().unwrap_or_else(|| "null".into());
+                return Some(Event::default().retry(BACK_SOON).data(text));
+            }
+        }
+    }
+}
+
 /// The figures, whenever they have changed.
 pub async fn listen(
     State(app): State<Arc<App>>,
+    caller: Caller,
     Params(Asked {}): Params<Asked>,
 ) -> Result<Stream<impl IntoResponse>, ApiError> {
     let figures = app.live.join(&app)?;
     let (over, until) = (app.listeners.over(), Instant::now() + STAY);
-    let events = unfold((figures, over, until), async |(mut figures, mut over, until)| {
-        let text = tokio::select! {
-            biased;
-            _ = over.wait_for(|over| *over) => return None,
-            () = sleep_until(until) => return None,
-            changed = figures.changed() => match changed {
-                Ok(()) => figures.borrow_and_update().clone().unwrap_or_else(|| "null".into()),
-                Err(_) => return None,
-            },
-        };
-        let event = Event::default().retry(BACK_SOON).data(text);
-        Some((Ok::<_, Infallible>(event), (figures, over, until)))
+    let onlooker = Onlooker { app, caller, figures, over, until };
+    let events = unfold(onlooker, async |mut onlooker| {
+        let event = onlooker.next().await?;
+        Some((Ok::<_, Infallible>(event), onlooker))
     });
     Ok(Stream((AppendHeaders(UNBUFFERED), Sse::new(events).keep_alive(KeepAlive::default()))))
 }

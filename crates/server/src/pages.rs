@@ -31,6 +31,25 @@ pub fn cut<T>(rows: &mut Vec<T>, limit: usize, place: impl Fn(&T) -> String) -> 
     rows.last().filter(|_| more).map(place)
 }
 
+/// A page of more rows than are read at once, in as many reads as it takes to look at so many.
+pub fn joined<T, A: FromStr>(
+    mut after: Option<A>,
+    (limit, at_once): (usize, usize),
+    read: impl Fn(Option<A>, usize) -> store::Result<(Vec<T>, Option<String>)>,
+) -> store::Result<(Vec<T>, Option<String>)> {
+    let (mut rows, mut left) = (Vec::new(), limit);
+    loop {
+        let many = left.min(at_once);
+        let (part, next) = read(after, many)?;
+        rows.extend(part);
+        left -= many;
+        after = next.as_deref().and_then(|next| next.parse().ok());
+        if left == 0 || after.is_none() {
+            return Ok((rows, next));
+        }
+    }
+}
+
 /// Which way the names of a list go.
 #[derive(Clone, Copy)]
 pub enum Order {
@@ -117,6 +136,24 @@ mod tests {
         );
         assert_eq!(page(Some("c"), Order::Falling, &["c", "b", "a"]), (vec!["b", "a"], None));
         assert!(part(vec!["a"], &wanted(None, 0), Order::Rising, |name| name).is_err());
+    }
+
+    #[test]
+    fn a_page_may_be_longer_than_what_is_read_at_once() {
+        // Rows that are not shown are looked at all the same.
+        let read = |after: Option<usize>, limit: usize| {
+            assert!(limit <= 3);
+            let mut rows: Vec<usize> = (after.map_or(0, |n| n + 1)..10).take(limit + 1).collect();
+            let next = cut(&mut rows, limit, usize::to_string);
+            rows.retain(|n| *n != 1);
+            Ok((rows, next))
+        };
+        let page = |after, limit| joined(after, (limit, 3), read).unwrap();
+        assert_eq!(page(None, 4), (vec![0, 2, 3], Some("3".into())));
+        assert_eq!(page(Some(3), 4), (vec![4, 5, 6, 7], Some("7".into())));
+        assert_eq!(page(Some(3), 6), (vec![4, 5, 6, 7, 8, 9], None));
+        assert_eq!(page(Some(7), 6), (vec![8, 9], None));
+        assert_eq!(page(None, 2), (vec![0], Some("1".into())));
     }
 
     #[test]

@@ -13,7 +13,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub struct Readers {
     database: Database,
     idle: Arc<Mutex<Vec<Browse>>>,
-    places: Semaphore,
+    places: Arc<Semaphore>,
 }
 
 impl Readers {
@@ -22,16 +22,18 @@ impl Readers {
     }
 
     pub fn with_places(database: Database, places: usize) -> Readers {
-        Readers { database, idle: Arc::default(), places: Semaphore::new(places) }
+        Readers { database, idle: Arc::default(), places: Arc::new(Semaphore::new(places)) }
     }
 
     pub async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Browse) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let _place = self.places.acquire().await.map_err(|_| ended())?;
+        let place = self.places.clone().acquire_owned().await.map_err(|_| ended())?;
         let (idle, database) = (self.idle.clone(), self.database.clone());
         let task = spawn_blocking(move || {
+            // Whoever asked may leave; the place is taken until their question is answered.
+            let _place = place;
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let browse = kept.map_or_else(|| database.browse(), Ok)?;
             let found = work(&browse)?;
@@ -39,12 +41,6 @@ impl Readers {
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(browse);
             Ok(found)
         });
-        task.await.map_err(|_| ended())?
-    }
-
-    pub async fn try_open(&self) -> Result<()> {
-        let database = self.database.clone();
-        let task = spawn_blocking(move || database.browse()?.breaker().map(drop));
         task.await.map_err(|_| ended())?
     }
 }

@@ -187,12 +187,13 @@ fn executions_are_listed_shown_and_forgotten_with_a_server_and_without() {
     assert_eq!(home.json(&["executions", "show", "pay", "7", "--json"])[0]["answer"]["paid"], 1);
     assert!(home.fails(3, &["executions", "show", "pay", "9"]).contains("there is no execution pay:9"));
     assert!(home.fails(3, &["executions", "list", "--state", "odd"]).contains("in_progress, done, failed"));
-    assert!(home.fails(3, &["executions", "forget", "--days=-1"]).contains("is out of range"));
+    assert!(home.fails(3, &["executions", "forget", "--days=-1", "--dry-run"]).contains("is out of range"));
     let would = home.ok(&["executions", "forget", "--days", "0", "--dry-run"]);
     assert!(would.contains("1 executions would be forgotten"), "what is held stays: {would}");
     server.stop();
     assert!(
-        home.ok(&["executions", "forget", "--days", "0", "--by", "anna"]).contains("1 executions forgotten")
+        home.ok(&["executions", "forget", "--days", "0", "--why", "x", "--by", "anna"])
+            .contains("1 executions forgotten")
     );
     assert_eq!(home.json(&["executions", "list", "--json"]).len(), 1);
     home.ok(&["check"]);

@@ -113,6 +113,7 @@ fn what_is_thrown_away_without_a_server_needs_a_reason_and_is_on_record() {
         &["pools", "remove", "card"],
         &["archive", "--days", "0"],
         &["purge", "--days", "0"],
+        &["executions", "forget", "--days", "0"],
         &["bulk", "run", "steps", "cancel", "--filter", "queue=x"],
     ] {
         let told = home.fails(2, command);

@@ -4,6 +4,8 @@
 mod common;
 
 use common::{Server, text, until};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use stepfast::postgres::tokio_postgres::error::SqlState;
 use stepfast::postgres::tokio_postgres::{self, NoTls};
@@ -260,6 +262,46 @@ async fn a_server_that_waits_for_a_migration_lives_and_is_not_ready() {
     other.batch_execute(&format!("select pg_advisory_unlock({MIGRATING})")).await.unwrap();
     let server = started.await.unwrap();
     ok(&scratch, &["migrate", "--check"]);
+    server.stop();
+}
+
+/// Many ask at once whether it is ready: every other one from elsewhere, behind a proxy, and without a key.
+fn asked_at_once(address: &str) {
+    let mut asked: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(address).unwrap()).collect();
+    for (n, stream) in asked.iter_mut().enumerate() {
+        let from = if n % 2 == 0 { "" } else { "x-forwarded-for: 203.0.113.9\r\n" };
+        let request = format!("GET /readyz HTTP/1.1\r\nhost: {address}\r\n{from}connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+    }
+    for mut stream in asked {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}
+
+/// No key is asked for there: whoever asks often enough could take all connections that the database has.
+#[tokio::test]
+async fn s26a_however_many_ask_whether_it_is_ready_one_connection_looks() {
+    let scratch = scratch("ready");
+    let (server, other) = (serve(&scratch), client(&scratch.url).await);
+    let connections = async || -> i64 {
+        let all = "select count(*) from pg_stat_activity where datname = current_database()";
+        other.query_one(all, &[]).await.unwrap().get(0)
+    };
+    let address = server.url.strip_prefix("http://").unwrap().to_string();
+    let ready = format!("{}/readyz", server.url);
+    let first = tokio::task::spawn_blocking(move || until("it is ready", || common::get(&ready).0 == 200));
+    first.await.unwrap();
+    let before = connections().await;
+    let flood = tokio::task::spawn_blocking(move || (0..10).for_each(|_| asked_at_once(&address)));
+    let mut most = before;
+    while !flood.is_finished() {
+        most = most.max(connections().await);
+    }
+    flood.await.unwrap();
+    // One looks, those before it may still be ending, and the node may open what it had no need of before.
+    assert!(most <= before + 8, "{most} connections, {before} before");
     server.stop();
 }
 

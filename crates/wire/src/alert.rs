@@ -59,6 +59,7 @@ pub struct AlertView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlertPage {
     pub alerts: Vec<AlertView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 

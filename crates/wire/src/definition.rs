@@ -57,6 +57,7 @@ pub struct DefinitionView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DefinitionPage {
     pub definitions: Vec<DefinitionView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 

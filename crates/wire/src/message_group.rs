@@ -37,6 +37,7 @@ pub struct HoldView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageGroupPage {
     pub message_groups: Vec<MessageGroupView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 

@@ -27,6 +27,7 @@ pub struct PollingView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PollPage {
     pub polls: Vec<PollingView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 

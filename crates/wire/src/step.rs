@@ -102,6 +102,7 @@ pub struct StepView {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StepPage {
     pub steps: Vec<StepView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
@@ -173,6 +174,7 @@ impl fmt::Display for DeliveryView {
 pub struct AttemptPage {
     pub attempts: Vec<AttemptView>,
     /// Give it as `after` to read on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 

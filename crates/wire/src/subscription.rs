@@ -101,6 +101,7 @@ impl fmt::Debug for SubscriptionMadeView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubscriptionPage {
     pub subscriptions: Vec<SubscriptionView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 

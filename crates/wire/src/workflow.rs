@@ -97,6 +97,7 @@ pub struct WorkflowView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowPage {
     pub workflows: Vec<WorkflowView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
@@ -215,6 +216,7 @@ pub struct WorkflowEventView {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowEventPage {
     pub events: Vec<WorkflowEventView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
@@ -246,6 +248,7 @@ pub struct DecisionPage {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ItemPage {
     pub items: Vec<crate::StepView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 

@@ -10,6 +10,8 @@ mod routes;
 mod scope;
 mod way;
 
+#[cfg(test)]
+pub use caller::tests::caller;
 pub use caller::{Caller, Shown};
 pub use heard::Heard;
 pub use keyring::Keyring;

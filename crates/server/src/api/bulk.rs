@@ -7,8 +7,8 @@ use crate::app::App;
 use crate::bulk::{self, BulkOrder, What};
 use crate::describe::{MadeOrThere, Tagged};
 use crate::error::ApiError;
-use crate::extract::{Params, Posted, ThisWorkflow, page_size};
-use crate::pages::{Wanted, place};
+use crate::extract::{Expected, Params, Posted, ThisWorkflow, page_size};
+use crate::pages::{Wanted, joined, place};
 use axum::Json;
 use axum::extract::State;
 use engine::{StartWorkflow, WorkflowOperation, WorkflowVerb};
@@ -78,10 +78,16 @@ pub async fn list(
     caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<BulkPage>, ApiError> {
-    let limit = page_size(wanted.limit)?.min(limits::PAGE_ROWS_MAX - 1);
-    let after = place(wanted.after.as_deref())?;
-    let read = move |browse: &Browse| answers::bulk_operations(browse, &caller, after, limit);
-    app.read(read).await.map(Json)
+    let (limit, after) = (page_size(wanted.limit)?, place(wanted.after.as_deref())?);
+    let read = move |browse: &Browse| {
+        // Of the rows that may be read at once, one is for whether there are more.
+        joined(after, (limit, limits::PAGE_ROWS_MAX - 1), |after, limit| {
+            let page = answers::bulk_operations(browse, &caller, after, limit)?;
+            Ok((page.bulk, page.next))
+        })
+    };
+    let (bulk, next) = app.read(read).await?;
+    Ok(Json(BulkPage { bulk, next }))
 }
 
 pub async fn show(
@@ -98,13 +104,13 @@ pub async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
     ThisWorkflow(workflow): ThisWorkflow,
+    expected: Expected,
     Posted(body): Posted<OperateBody>,
 ) -> Result<Json<BulkView>, ApiError> {
     found(&app, &caller, workflow).await?;
     let why = Reason::Welcome.said(body.why)?;
-    let (by, verb) = (caller.signed(body.by)?, WorkflowVerb::Cancel);
-    let operation =
-        WorkflowOperation { workflow, verb, by, why, dry_run: false, expected: None, force: None };
+    let (by, verb, expected) = (caller.signed(body.by)?, WorkflowVerb::Cancel, expected.revision()?);
+    let operation = WorkflowOperation { workflow, verb, by, why, dry_run: false, expected, force: None };
     app.site.engine.operate_workflow(operation).await?;
     found(&app, &caller, workflow).await.map(Json)
 }

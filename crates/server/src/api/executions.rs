@@ -1,6 +1,6 @@
 //! Executions for code that is not ours: begin, complete, fail, renew, list, show, forget.
 
-use super::operate::explained;
+use super::operate::Reason;
 use crate::access::Caller;
 use crate::app::App;
 use crate::convert::instant;
@@ -133,7 +133,8 @@ pub async fn forget(
 ) -> Result<Json<ForgottenView>, ApiError> {
     let span = body.older_than_days.map(|days| span_of("older_than_days", days)).transpose()?;
     let before = span.map(|span| app.now() - span);
-    let asked = Asked { who: caller.signed(body.by)?, why: explained(body.why)? };
+    let why = Reason::Needed.unless(dry_run).said(body.why)?;
+    let asked = Asked { who: caller.signed(body.by)?, why: Some(why) };
     let all = app.site.engine.executions();
     let done = if dry_run { all.count_forgotten(before).await } else { all.forget(before, asked).await }?;
     Ok(Json(ForgottenView { executions: done.executions, more: done.more }))

@@ -126,7 +126,8 @@ pub async fn send(app: &App, order: TriggerOrder) -> Result<Answered, ApiError> 
         TriggerAnswer::Unfit(why) => return Err(ApiError::Unfit(format!("the payload does not fit: {why}"))),
         TriggerAnswer::Late(why) => return Err(ApiError::Gone(why.clone())),
         TriggerAnswer::TooMany => {
-            return Err(ApiError::TooMany(triggered.answer.why().unwrap_or_default().into()));
+            let why = triggered.answer.why().unwrap_or_default().into();
+            return Err(ApiError::TooMany { why, retry_after: limits::EARLY_TRIGGER_AGAIN });
         }
     };
     Ok((status, Json(convert::triggered_view(&triggered))))

@@ -39,7 +39,7 @@ triggers_receive: no_such_trigger payload_rejected late too_many | Send somethin
 triggers_pauses: not_found | Pauses that wait.
 polls_list: | Steps that wait for their next poll, the one that is due first in front.
 polls_recover: | Put back polls that somebody should have made.
-events_listen: too_many | Events of all workflows as they happen, as server-sent events.
+events_listen: not_ready | Events of all workflows as they happen, as server-sent events.
 subscriptions_list: | Subscriptions, oldest first.
 subscriptions_create: | Make a subscription; its secret is shown once.
 subscriptions_show: | One subscription.

@@ -455,7 +455,7 @@ async fn s10_no_body_sets_what_is_not_its_to_set() {
             vec![""],
         ),
         ("/v1/executions/renew".into(), json!({"namespace": "n", "key": "k", "owner": made[0]}), vec![""]),
-        ("/v1/executions/forget".into(), json!({}), vec![""]),
+        ("/v1/executions/forget".into(), json!({"why": "x"}), vec![""]),
         (
             "/v1/flows".into(),
             json!({"type": "t", "key": "1", "steps": ["a"], "retry": {"action": "ghost"}}),

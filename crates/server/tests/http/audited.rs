@@ -184,7 +184,7 @@ async fn called(scene: &Scene, route: &str) -> Option<Call> {
             let begun = scene.made("/v1/executions/begin", json!({"namespace": "n", "key": "k"})).await;
             let done = json!({"namespace": "n", "key": "k", "owner": begun["owner"]}).to_string();
             assert_eq!(scene.place.post("/v1/executions/complete", done).await.status, 204);
-            call("/v1/executions/forget", json!({"older_than_days": 0}))
+            call("/v1/executions/forget", json!({"older_than_days": 0, "why": "old"}))
         }
         "POST /v1/retention" => {
             let step = scene.step().await;

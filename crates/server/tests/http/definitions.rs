@@ -15,11 +15,7 @@ async fn a_definition_is_stored_once_and_stays_as_it_is() {
     let place = Place::open();
     let tried = place.define_with("?dry_run=true", order("1.0.0", "noop")).await;
     assert_eq!((tried.status.as_u16(), &tried.ok()["outcome"]), (200, &json!("created")));
-    assert_eq!(
-        place.get("/v1/definitions").await.ok(),
-        json!({"definitions": [], "next": null}),
-        "only tried"
-    );
+    assert_eq!(place.get("/v1/definitions").await.ok(), json!({"definitions": []}), "only tried");
     let made = place.define(order("1.0.0", "noop")).await;
     assert_eq!(made.status, 201);
     let made = made.ok();

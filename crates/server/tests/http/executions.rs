@@ -94,11 +94,11 @@ async fn executions_are_listed_page_by_page_and_forgotten() {
     assert_eq!((keys(&second), second.get("next")), (vec!["a".to_string()], None));
     place.get("/v1/executions?after=zz").await.refused(400, "invalid_request");
     place.get("/v1/executions?state=perhaps").await.refused(400, "invalid_request");
-    let kept = post(&place, "forget", json!({})).await.ok();
+    let kept = post(&place, "forget", json!({"why": "x"})).await.ok();
     assert_eq!(kept["executions"], 0, "they are kept for 90 days");
     let would = place.post("/v1/executions/forget?dry_run=true", r#"{"older_than_days": 0}"#).await.ok();
     assert_eq!(would["executions"], 3);
-    let done = post(&place, "forget", json!({"older_than_days": 0})).await.ok();
+    let done = post(&place, "forget", json!({"older_than_days": 0, "why": "x"})).await.ok();
     assert_eq!((&done["executions"], &done["more"]), (&3.into(), &false.into()));
     assert_eq!(keys(&place.get("/v1/executions").await.ok()), [] as [&str; 0]);
     place.close().await;
@@ -134,6 +134,12 @@ async fn a_post_with_a_key_is_done_once_and_answered_again() {
     assert_eq!(moved.ok()["to"], "cancelled");
     assert_eq!(keyed(&place, &cancel, "k1", r#"{"why": "x"}"#).await.bytes, moved.bytes);
     place.post(&cancel, r#"{"why": "x"}"#).await.refused(409, "refused");
+    let pool = r#"{"name": "card", "concurrency": 2}"#;
+    let made = keyed(&place, "/v1/pools", "k1", pool).await;
+    made.ok();
+    let again = keyed(&place, "/v1/pools", "k1", pool).await;
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    assert_eq!(again.headers["etag"], made.headers["etag"], "to be changed with it");
     let bad = keyed(&place, "/v1/steps", "k2", r#"{"steps": [{"action": ""}]}"#).await;
     bad.refused(422, "invalid_request");
     let again = keyed(&place, "/v1/steps", "k2", r#"{"steps": [{"action": ""}]}"#).await;

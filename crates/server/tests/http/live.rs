@@ -10,7 +10,14 @@ use tokio::time::timeout;
 use tower::ServiceExt;
 
 async fn look(place: &Place) -> BodyDataStream {
-    let request = Request::get("/step-dispatcher/live").header("host", "localhost:7837");
+    look_with(place, None).await
+}
+
+async fn look_with(place: &Place, key: Option<&str>) -> BodyDataStream {
+    let mut request = Request::get("/step-dispatcher/live").header("host", "localhost:7837");
+    if let Some(key) = key {
+        request = request.header("authorization", format!("Bearer {key}"));
+    }
     let request = request.extension(peer("127.0.0.1:40000")).body(Body::empty()).unwrap();
     let response = place.router.clone().oneshot(request).await.unwrap();
     assert_eq!(
@@ -48,5 +55,22 @@ async fn whoever_looks_is_told_the_figures_when_they_change() {
     let mut third = look(&place).await;
     assert_eq!(figures(&mut third).await["global"]["pending"], 1, "it begins anew for whoever comes then");
     drop(third);
+    place.close().await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_revoked_sees_no_more() {
+    let place = Place::open();
+    let (key, id) = place.key("viewer").await;
+    let (mut theirs, mut ours) = (look_with(&place, Some(&key)).await, look(&place).await);
+    for page in [&mut theirs, &mut ours] {
+        assert_eq!(figures(page).await["global"]["pending"], 0);
+    }
+    place.post(&format!("/v1/keys/{id}/revoke"), "{}").await.ok();
+    // Well before everybody is sent away to come back.
+    let ended = timeout(Duration::from_secs(30), async { while theirs.next().await.is_some() {} });
+    assert!(ended.await.is_ok(), "nothing changed, and it was noticed all the same");
+    place.create(r#"[{"action": "ghost"}]"#).await;
+    assert_eq!(figures(&mut ours).await["global"]["pending"], 1, "whoever may look goes on looking");
     place.close().await;
 }

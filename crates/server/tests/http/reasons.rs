@@ -64,6 +64,8 @@ async fn s11_what_throws_work_away_needs_a_reason() {
         assert_eq!(told["faults"][0]["field"], "why", "{told}");
         place.post("/v1/retention?dry_run=true", body.to_string()).await.ok();
     }
+    silent(&place, "/v1/executions/forget").await;
+    place.post("/v1/executions/forget?dry_run=true", "{}").await.ok();
     for body in [json!({"off": true}), json!({"off": true, "dispatch_group": "beta", "why": ""})] {
         let told = place.post("/v1/breaker", body.to_string()).await.refused(422, "invalid_request");
         assert_eq!(told["faults"][0]["field"], "why", "{told}");

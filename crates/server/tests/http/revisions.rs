@@ -53,6 +53,25 @@ async fn a_step_that_was_claimed_since_is_another() {
 }
 
 #[tokio::test]
+async fn a_bulk_operation_is_not_cancelled_by_somebody_who_saw_another_state_of_it() {
+    let place = Place::open();
+    let order = json!({"what": "steps", "filter": {"action": "ghost"}, "verb": "cancel", "why": "x"});
+    let made = place.post("/v1/bulk", order.to_string()).await.ok();
+    let id = made["id"].as_str().unwrap();
+    // Nobody works, so it goes no further.
+    place.until(&format!("/v1/workflows/{id}"), |shown| shown["steps"][0]["state"] == "pending").await;
+    let (address, cancel) = (format!("/v1/bulk/{id}"), format!("/v1/bulk/{id}/cancel"));
+    let seen = tag(&place.get(&address).await);
+    post_if(&place, &cancel, "\"99\"", "{}").await.refused(412, "changed");
+    post_if(&place, &cancel, "\"3-1\"", "{}").await.refused(400, "invalid_request");
+    assert_eq!(place.get(&address).await.ok()["state"], "running");
+    post_if(&place, &cancel, &seen, "{}").await.ok();
+    place.until(&address, |bulk| bulk["state"] == "cancelled").await;
+    assert_ne!(tag(&place.get(&address).await), seen);
+    place.close().await;
+}
+
+#[tokio::test]
 async fn a_subscription_and_a_flow_are_guarded_too() {
     let place = Place::open();
     let body = json!({"name": "x", "url": "https://example.com", "types": ["*"]});

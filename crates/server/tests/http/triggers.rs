@@ -282,6 +282,22 @@ async fn early_and_late_are_told_apart() {
     place.close().await;
 }
 
+#[tokio::test]
+async fn whoever_sends_more_than_waits_for_a_pause_is_told_when_to_come_again() {
+    let place = Place::open();
+    place.define(yaml("hmac", "hmac")).await.ok();
+    // Nobody works, so the pause does not begin.
+    let id = place.start("hmac", json!({})).await;
+    let send = async || place.post(&format!("/v1/workflows/{id}/triggers/boss"), r#"{"ok": true}"#).await;
+    for _ in 0..16 {
+        assert_eq!(send().await.status, 202);
+    }
+    let more = send().await;
+    more.refused(429, "too_many");
+    assert_eq!(more.headers["retry-after"], "30");
+    place.close().await;
+}
+
 struct Word;
 
 impl TriggerAuthenticator for Word {

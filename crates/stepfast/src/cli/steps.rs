@@ -64,6 +64,7 @@ pub struct ListExecutions {
 }
 
 #[derive(Args)]
+#[command(mut_arg("why", needed))]
 pub struct ForgetExecutions {
     /// All that began more than this many days ago, however long it was to be kept
     #[arg(long)]
