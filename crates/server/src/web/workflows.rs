@@ -101,13 +101,14 @@ fn labels(workflow: &WorkflowView) -> Markup {
     html! { @for (name, value) in &workflow.labels { " " span.badge { (name) ": " (value) } } }
 }
 
-/// How long ago it was made, and how long it took if it is over.
+/// How long ago it was made, and how long it took if it is over or when it is tried again if it is not.
 fn age(workflow: &WorkflowView, now: Timestamp) -> String {
     let Some(created) = read(&workflow.created_at) else { return String::new() };
     let ago = format!("{} ago", span(now.since(created)));
-    match took(workflow) {
-        Some(took) => format!("{ago} · took {}", span(took)),
-        None => ago,
+    match (took(workflow), &workflow.auto_retry_at) {
+        (Some(took), _) => format!("{ago} · took {}", span(took)),
+        (None, Some(at)) => format!("{ago} · tries again by itself {}", clock(at)),
+        (None, None) => ago,
     }
 }
 
@@ -174,10 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn an_age_says_also_how_long_it_took() {
+    fn an_age_says_also_how_long_it_took_and_when_it_is_tried_again() {
         let now = Timestamp(1_800_000_060_000_000);
         assert_eq!(age(&workflow(Some("10"), None), now), "60 s ago");
         assert_eq!(age(&workflow(Some("10"), Some("40")), now), "60 s ago · took 30 s");
+        let auto_retry_at = Some("2027-01-15T09:00:00.000000Z".into());
+        let failed = WorkflowView { auto_retry_at, ..workflow(Some("10"), None) };
+        assert_eq!(age(&failed, now), "60 s ago · tries again by itself 2027-01-15 09:00:00 UTC");
     }
 
     #[test]
