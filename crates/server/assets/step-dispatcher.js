@@ -83,14 +83,16 @@
     byId("switch-text").textContent = isOn ? "Dispatch on" : "Dispatch off";
   }
 
-  /** Whoever is on a link of a row stays there. */
+  /** Whoever is on a link of a row, or on a host, stays there. */
   function showRows(view) {
-    const href = document.activeElement?.getAttribute("href");
+    const held = document.activeElement;
+    const [href, name] = [held?.getAttribute("href"), held?.closest("#hosts details")?.dataset.host];
     byId("actions").replaceChildren(actions(view.actions));
     byId("hosts").replaceChildren(...hosts(view.hostnames));
     byId("groups").replaceChildren(groups(view.dispatch_groups));
-    if (!href || document.activeElement !== document.body) return;
-    document.querySelector(`main a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
+    if ((!href && name === undefined) || document.activeElement !== document.body) return;
+    const place = document.querySelector(name === undefined ? "main" : `#hosts details[data-host="${CSS.escape(name)}"]`);
+    place?.querySelector(href ? `a[href="${CSS.escape(href)}"]` : "summary")?.focus({ preventScroll: true });
   }
 
   function show(view) {
