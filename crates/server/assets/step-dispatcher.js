@@ -12,6 +12,7 @@
   let asked = 0;
   let discardUpTo = 0;
   let timer = 0;
+  let chartsTimer = 0;
   let source = null;
 
   function make(tag, classes, ...children) {
@@ -138,9 +139,10 @@
     if (mine === asked && !isHeard()) later();
   }
 
-  /** Only while nobody tells. */
+  /** Only while nobody tells and somebody looks. */
   function later() {
     clearTimeout(timer);
+    if (document.hidden) return;
     timer = setTimeout(refresh, EVERY_MS);
     byId("again").hidden = false;
   }
@@ -174,7 +176,12 @@
     } catch {
       // The figures say that the server is lost; the charts are tried again.
     }
-    setTimeout(redraw, CHARTS_EVERY_MS);
+    redrawLater();
+  }
+
+  function redrawLater() {
+    clearTimeout(chartsTimer);
+    if (!document.hidden) chartsTimer = setTimeout(redraw, CHARTS_EVERY_MS);
   }
 
   function tell(text) {
@@ -234,10 +241,16 @@
 
   function start() {
     if (byId("off") !== null) listenToSwitch();
-    document.addEventListener("visibilitychange", listen);
+    document.addEventListener("visibilitychange", () => {
+      listen();
+      clearTimeout(chartsTimer);
+      if (document.hidden) return;
+      refresh();
+      redraw();
+    });
     listen();
-    refresh();
-    setTimeout(redraw, CHARTS_EVERY_MS);
+    if (!document.hidden) refresh();
+    redrawLater();
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
