@@ -155,6 +155,8 @@ async fn rows_lead_to_their_steps_and_only_who_may_is_given_the_switch() {
         "data-figure=\"polling\"",
         "data-figure=\"child_polling\"",
         "data-open-max=\"2\"",
+        "<div class=\"card orange\"><span class=\"name\">Throttled<",
+        "href=\"/step-dispatcher/steps?state=pending\"><span class=\"name\">Pending<",
         "id=\"off\"",
     ] {
         assert!(page.text().contains(part), "{part} is not in {}", page.text());
