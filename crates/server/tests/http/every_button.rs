@@ -285,6 +285,12 @@ async fn every_form_that_finds_something() {
     let steps = "/step-dispatcher/steps";
     for (path, field, text, found) in [
         (steps, "action", "ghost", format!("{lists}'{step}'")),
+        (
+            "/step-dispatcher/steps?queue=default",
+            "action",
+            "ghost",
+            format!("location.search.includes('queue=default') && {lists}'{step}'"),
+        ),
         (steps, "step_key", "one", format!("{lists}'{step}'")),
         (steps, "action", step.as_str(), format!("location.pathname === '{steps}/{step}'")),
         ("/workflows", "workflow", "undoable", format!("{lists}'{other}'")),
