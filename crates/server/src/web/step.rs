@@ -30,25 +30,26 @@ pub async fn page(
         family.above.retain(is_ours);
         family.below.retain(is_ours);
     }
-    let doable = match caller.must(Right::Operate) {
-        Ok(_) => Some(app.read(move |browse| possible::for_step(browse, id)).await?),
-        Err(_) => None,
-    };
-    let body = render(&Page { shown: &shown, family, doable });
+    let doable = app.read(move |browse| possible::for_step(browse, id)).await?;
+    let may = caller.must(Right::Operate).is_ok();
+    let body = render(&Page { shown: &shown, family, doable, may });
     Ok(plain(&app, &shown.step.action, Some("workflows.js"), body))
 }
 
 struct Page<'a> {
     shown: &'a StepShow,
     family: Family,
-    /// None for whoever may only look.
-    doable: Option<Vec<Option<Verb>>>,
+    /// By whoever may.
+    doable: Vec<Option<Verb>>,
+    /// Whether that is who looks.
+    may: bool,
 }
 
 fn render(page: &Page) -> Markup {
     let shown = page.shown;
     let step = &shown.step;
-    let is_over = step.state.parse::<StepState>().is_ok_and(StepState::is_terminal);
+    // One that failed can be done again: somebody else may do that while this page is open.
+    let is_over = page.doable.is_empty() && step.state.parse::<StepState>().is_ok_and(StepState::is_terminal);
     html! {
         (lost())
         div data-live="head" {
@@ -58,7 +59,7 @@ fn render(page: &Page) -> Markup {
             p.aside.mono.id { (step.id) }
             (now(shown))
         }
-        @if let Some(doable) = &page.doable { (verbs(step, doable)) }
+        @if page.may { (verbs(step, &page.doable)) }
         div data-live="rest" {
             section { h2 { "Facts" } (facts(step)) }
             @if let Some(children) = &shown.children { (family(children, &page.family.below)) }

@@ -174,6 +174,24 @@ async fn every_page_that_can_change_is_kept_up_to_date() {
     place.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_only_looks_at_a_failed_step_sees_that_somebody_does_it_again() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let made = place.create(r#"[{"action": "fail"}]"#).await;
+    place.until_state(&made[0], "failed").await;
+    let url = serve(place.router.clone()).await;
+    let mut browser = Browser::start();
+    browser.open(&format!("{url}/step-dispatcher/steps/{}", made[0]));
+    browser.eval("window.isOld = true");
+    assert_eq!(browser.eval("document.querySelector('[data-over]') === null"), true, "it can be retried");
+    place.post(&format!("/v1/steps/{}/retry", made[0]), "{}").await.ok();
+    browser.until("window.isOld && document.querySelector('h1 .state').textContent === 'superseded'");
+    browser.until("document.querySelector('h1[data-over]') !== null");
+    assert_eq!(browser.complaints(), [""; 0]);
+    place.close().await;
+}
+
 /// An alert about a step that nobody takes.
 async fn alert(place: &Place) -> u64 {
     let rule = axum::http::Request::put("/v1/stuck/rules/step-waiting")
