@@ -10,11 +10,11 @@ use crate::answers::{self, Family};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::ThisStep;
-use crate::words::clock;
+use crate::words::{clock, number};
 use axum::extract::State;
 use engine::{Verb, possible};
 use maud::{Markup, html};
-use model::{Right, State as StepState};
+use model::{Right, State as StepState, limits};
 use std::sync::Arc;
 use wire::{AttemptView, ChildrenView, EventView, LogView, StepShow, StepView};
 
@@ -218,6 +218,7 @@ fn history(rows: &[EventView]) -> Markup {
     html! {
         section {
             h2 { "History" }
+            @if rows.len() >= limits::PAGE_ROWS_MAX { p.aside { "The last " (number(rows.len() as i64)) " moves." } }
             div.scroll tabindex="0" role="region" aria-label="History" { table {
                 thead { tr { th { "At" } th { "From" } th { "Event" } th { "To" } th.n { "Attempt" } } }
                 tbody {
@@ -230,5 +231,24 @@ fn history(rows: &[EventView]) -> Markup {
                 }
             } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_says_that_it_is_only_the_last_of_it() {
+        let one = EventView {
+            at: "2027-01-15T08:00:00.000000Z".into(),
+            from: None,
+            event: None,
+            to: "pending".into(),
+            attempt: 0,
+        };
+        let told = "<p class=\"aside\">The last 1,000 moves.</p>";
+        let of = |n| history(&vec![one.clone(); n]).into_string();
+        assert!(of(limits::PAGE_ROWS_MAX).contains(told) && !of(limits::PAGE_ROWS_MAX - 1).contains(told));
     }
 }

@@ -216,9 +216,13 @@ impl Browse {
         })
     }
 
+    /// The last moves of a step, up to `PAGE_ROWS_MAX`, oldest first.
     pub fn history(&self, step: StepId) -> Result<Vec<(Timestamp, EventRow)>> {
-        let sql = "select at, from_state, event, to_state, attempt from events where entity_id = $1 order by seq limit 1000";
-        self.sql().rows(sql, params![step], |r| {
+        let sql = format!(
+            "select at, from_state, event, to_state, attempt from events where entity_id = $1 order by seq desc limit {}",
+            limits::PAGE_ROWS_MAX
+        );
+        let mut moves = self.sql().rows(&sql, params![step], |r| {
             let to: String = r.get(3)?;
             let row = EventRow {
                 at: Timestamp(r.get(0)?),
@@ -233,7 +237,9 @@ impl Browse {
                 attempt: r.get(4)?,
             };
             Ok((Timestamp(r.get(0)?), row))
-        })
+        })?;
+        moves.reverse();
+        Ok(moves)
     }
 
     /// Every pool, by name.
