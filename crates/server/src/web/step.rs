@@ -10,12 +10,13 @@ use crate::answers::{self, Family};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::ThisStep;
-use crate::words::{clock, number};
+use crate::words::{clock, exact, number};
 use axum::extract::State;
 use engine::{Verb, possible};
 use maud::{Markup, html};
 use model::{Right, State as StepState, limits};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::{AttemptView, ChildrenView, EventView, LogView, StepShow, StepView};
 
 pub async fn page(
@@ -133,7 +134,7 @@ fn facts(step: &StepView) -> Markup {
     fact("Created", Some(clock(&step.created_at)));
     fact("Started", told(&step.started_at));
     fact("Ended", told(&step.completed_at));
-    fact("Took", step.duration_ms.map(|ms| format!("{ms} ms")));
+    fact("Took", step.duration_ms.map(length));
     html! {
         dl.facts {
             @for (name, value) in rows { div { dt { (name) } dd { (value) } } }
@@ -150,6 +151,10 @@ fn facts(step: &StepView) -> Markup {
             }
         }
     }
+}
+
+fn length(ms: f64) -> String {
+    exact(Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default())
 }
 
 fn link(name: &str, id: &str) -> Markup {
@@ -250,5 +255,13 @@ mod tests {
         let told = "<p class=\"aside\">The last 1,000 moves.</p>";
         let of = |n| history(&vec![one.clone(); n]).into_string();
         assert!(of(limits::PAGE_ROWS_MAX).contains(told) && !of(limits::PAGE_ROWS_MAX - 1).contains(told));
+    }
+
+    #[test]
+    fn how_long_it_took_is_told_as_people_say_it() {
+        assert_eq!(
+            [0.25, 1_234.5, 3_600_000.0, 7_260_000.0].map(length),
+            ["0.25 ms", "1.23 s", "60 min 0 s", "2 h 1 min"]
+        );
     }
 }
