@@ -191,9 +191,13 @@ async fn every_verb_of_an_alert() {
     done(&desk.place, "/v1/stuck/detect", "{}").await;
     let alert = desk.place.get("/v1/alerts").await.ok()["alerts"][0]["id"].clone();
     desk.look_at(&format!("/alerts/{alert}"));
+    desk.click("[data-verb=assign]");
+    desk.browser.until("document.getElementById('told').textContent === 'Write first whose it is.'");
     for (verb, moment) in [
         ("ack", "acknowledged"),
         ("assign", "assigned"),
+        // The words of its moment.
+        ("unassign", "nobody"),
         ("note", "note"),
         ("resolve", "resolved"),
         ("reopen", "reopened"),
