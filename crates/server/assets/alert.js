@@ -4,10 +4,15 @@
 (() => {
   const byId = (id) => document.getElementById(id);
 
+  /** The call of a verb, and what goes with it; what belongs to nobody is assigned to nobody. */
+  function order(verb, words) {
+    if (verb === "assign") return ["assign", { to: words }];
+    return verb === "unassign" ? ["assign", { to: "" }] : [verb, { text: words }];
+  }
+
   async function review(verb) {
-    const words = byId("text").value;
-    const body = verb === "assign" ? { to: words } : { text: words };
-    const answer = await fetch(`${byId("verbs").dataset.at}/${verb}`, {
+    const [call, body] = order(verb, byId("text").value);
+    const answer = await fetch(`${byId("verbs").dataset.at}/${call}`, {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "application/json" },
       body: JSON.stringify({ ...body, by: "dashboard" }),
@@ -36,7 +41,7 @@
   /** What is refused without words is not sent without them. */
   function isUnsaid(button) {
     if (!("needsWhy" in button.dataset) || byId("text").value.trim() !== "") return false;
-    byId("told").textContent = "Say it in words first; they go on record.";
+    byId("told").textContent = button.dataset.verb === "assign" ? "Write first whose it is." : "Say it in words first; they go on record.";
     byId("told").hidden = false;
     byId("text").focus();
     return true;

@@ -12,6 +12,7 @@
   let asked = 0;
   let discardUpTo = 0;
   let timer = 0;
+  let chartsTimer = 0;
   let source = null;
 
   function make(tag, classes, ...children) {
@@ -83,14 +84,16 @@
     byId("switch-text").textContent = isOn ? "Dispatch on" : "Dispatch off";
   }
 
-  /** Whoever is on a link of a row stays there. */
+  /** Whoever is on a link of a row, or on a host, stays there. */
   function showRows(view) {
-    const href = document.activeElement?.getAttribute("href");
+    const held = document.activeElement;
+    const [href, name] = [held?.getAttribute("href"), held?.closest("#hosts details")?.dataset.host];
     byId("actions").replaceChildren(actions(view.actions));
     byId("hosts").replaceChildren(...hosts(view.hostnames));
     byId("groups").replaceChildren(groups(view.dispatch_groups));
-    if (!href || document.activeElement !== document.body) return;
-    document.querySelector(`main a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
+    if ((!href && name === undefined) || document.activeElement !== document.body) return;
+    const place = document.querySelector(name === undefined ? "main" : `#hosts details[data-host="${CSS.escape(name)}"]`);
+    place?.querySelector(href ? `a[href="${CSS.escape(href)}"]` : "summary")?.focus({ preventScroll: true });
   }
 
   function show(view) {
@@ -136,9 +139,10 @@
     if (mine === asked && !isHeard()) later();
   }
 
-  /** Only while nobody tells. */
+  /** Only while nobody tells and somebody looks. */
   function later() {
     clearTimeout(timer);
+    if (document.hidden) return;
     timer = setTimeout(refresh, EVERY_MS);
     byId("again").hidden = false;
   }
@@ -172,7 +176,12 @@
     } catch {
       // The figures say that the server is lost; the charts are tried again.
     }
-    setTimeout(redraw, CHARTS_EVERY_MS);
+    redrawLater();
+  }
+
+  function redrawLater() {
+    clearTimeout(chartsTimer);
+    if (!document.hidden) chartsTimer = setTimeout(redraw, CHARTS_EVERY_MS);
   }
 
   function tell(text) {
@@ -232,10 +241,16 @@
 
   function start() {
     if (byId("off") !== null) listenToSwitch();
-    document.addEventListener("visibilitychange", listen);
+    document.addEventListener("visibilitychange", () => {
+      listen();
+      clearTimeout(chartsTimer);
+      if (document.hidden) return;
+      refresh();
+      redraw();
+    });
     listen();
-    refresh();
-    setTimeout(redraw, CHARTS_EVERY_MS);
+    if (!document.hidden) refresh();
+    redrawLater();
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -8,6 +8,7 @@ mod definitions;
 mod family;
 mod flows;
 mod half_done;
+mod holds;
 mod message_groups;
 mod pauses;
 mod polls;

@@ -28,7 +28,7 @@ pub use resolution::{compensation_view, decision, resolution_view, resolve_body}
 pub use stuck::{detection_view, stuck_rule, stuck_rule_body, stuck_rule_view};
 pub use subscription::{subscription, subscription_change, subscription_made_view, subscription_view};
 pub use workflow::{
-    cloud_event, decision_view, definition_fault, definition_view, item_counts, started_view,
+    cloud_event, decision_view, definition_fault, definition_view, event_note, item_counts, started_view,
     workflow_event_view, workflow_operated_view, workflow_view,
 };
 

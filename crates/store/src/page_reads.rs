@@ -177,6 +177,7 @@ fn of_workflows(browse: &Browse) -> Result<()> {
     browse.workflow_below(StepId::of(1))?;
     browse.workflow_events(id, 0, 50)?;
     browse.workflow_events_before(id, None, 50)?;
+    browse.workflow_events_of(id, &["workflow.paused"], 50)?;
     browse.workflow_traces(id, |_| true)?;
     browse.workflow_done(id)?;
     browse.live_of_key("a")?;

@@ -1,4 +1,4 @@
-//! When the steps of a workflow waited, ran, were tried, polled, paused and undone: spans of time in lanes, one lane a step.
+//! When the steps of a workflow waited, ran, were tried, polled, paused and undone, and the whole was held: spans of time in lanes, one lane a step.
 
 use crate::convert;
 use crate::secrets::Known;
@@ -27,6 +27,8 @@ pub enum Span {
     Undoing,
     /// What undoes it failed.
     NotUndone,
+    /// The whole, by a person or because a step failed.
+    Held,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +89,9 @@ pub fn timeline(browse: &Browse, id: WorkflowId, now: Timestamp) -> Result<Optio
     let to = end(&workflow, &all, now);
     let (mut kept, mut left_out) = cut(all);
     left_out.tries = add_tries(browse, &mut kept)?;
-    let lanes = kept.into_iter().map(|drawn| drawn.lane).collect();
+    // Above all others, for it holds of all of them.
+    let held = super::holds::held(browse, &workflow)?;
+    let lanes = held.into_iter().chain(kept.into_iter().map(|drawn| drawn.lane)).collect();
     Ok(Some(Timeline { from: workflow.created_at, to, lanes, left_out }))
 }
 

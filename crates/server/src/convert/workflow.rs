@@ -3,7 +3,8 @@
 use super::{instant, maybe, raw};
 use definition::Diagnostic;
 use engine::{Started, WorkflowOperated};
-use model::{Block, BranchDecision, Workflow};
+use model::{Block, BranchDecision, Timestamp, Workflow};
+use serde_json::{Map, Value};
 use store::{DefinitionLine, EventLine};
 
 pub fn workflow_view(workflow: &Workflow) -> wire::WorkflowView {
@@ -58,6 +59,25 @@ pub fn workflow_event_view(line: &EventLine) -> wire::WorkflowEventView {
         step_key: line.step_key.clone(),
         data: line.data.as_deref().map(raw),
     }
+}
+
+/// Events with instants of the engine, which are numbers.
+const WITH_INSTANTS: [&str; 3] = ["auto_retry.scheduled", "workflow.awaiting_trigger", "trigger.timed_out"];
+
+/// What goes with an event, for people.
+pub fn event_note(event: &wire::WorkflowEventView) -> Option<String> {
+    let text = event.data.as_ref()?.get();
+    if !WITH_INSTANTS.contains(&event.kind.as_str()) {
+        return Some(text.into());
+    }
+    let Ok(mut fields) = serde_json::from_str::<Map<String, Value>>(text) else { return Some(text.into()) };
+    for (name, value) in &mut fields {
+        let at = value.as_i64().filter(|_| name == "at" || name.ends_with("_at"));
+        if let Some(at) = at {
+            *value = instant(Timestamp(at)).into();
+        }
+    }
+    Some(Value::Object(fields).to_string())
 }
 
 pub fn cloud_event(line: &EventLine) -> wire::CloudEvent {
@@ -147,5 +167,29 @@ mod tests {
         assert_eq!(of(&block), (10, 2, 7, 0));
         let list = item_counts(&block, "[1,2,3,4,5,6,7,8,9,0]");
         assert_eq!(list.total, 10);
+    }
+
+    #[test]
+    fn instants_of_the_engine_are_told_as_such_and_what_others_sent_stays_as_it_is() {
+        let note = |kind: &str, data: &str| {
+            let event = wire::WorkflowEventView {
+                number: 1,
+                at: String::new(),
+                kind: kind.into(),
+                step_key: None,
+                data: Some(raw(data)),
+            };
+            event_note(&event).unwrap()
+        };
+        assert_eq!(
+            note("auto_retry.scheduled", r#"{"at":1800000000000000,"retry":2}"#),
+            r#"{"at":"2027-01-15T08:00:00.000000Z","retry":2}"#
+        );
+        assert_eq!(
+            note("workflow.awaiting_trigger", r#"{"resume_at":null,"timeout_at":1800000000000001}"#),
+            r#"{"resume_at":null,"timeout_at":"2027-01-15T08:00:00.000001Z"}"#
+        );
+        let theirs = r#"{"at": 1800000000000000}"#;
+        assert_eq!(note("trigger.received", theirs), theirs);
     }
 }

@@ -112,15 +112,18 @@ fn possible(alert: &AlertView) -> Vec<(&'static str, &'static str, &'static str)
         ("note", "Note", "Write something down; no remedy runs by itself any more."),
         ("resolve", "Resolve", "It is over; say what was done."),
     ];
+    if alert.assigned_to.is_some() {
+        all.insert(1, ("unassign", "Unassign", "It is nobody's again."));
+    }
     if alert.acknowledged_at.is_none() {
         all.insert(0, ("ack", "Acknowledge", "It was seen; it is not told again."));
     }
     all
 }
 
-/// It is refused without any.
+/// It is refused without any, or would mean something else.
 fn needs_words(verb: &str) -> bool {
-    matches!(verb, "note" | "resolve" | "reopen")
+    matches!(verb, "assign" | "note" | "resolve" | "reopen")
 }
 
 fn verbs(alert: &AlertView) -> Markup {
@@ -145,6 +148,29 @@ fn verbs(alert: &AlertView) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_alert_is_taken_from_somebody_only_by_the_button_that_says_so() {
+        let alert = |more: serde_json::Value| {
+            let mut json = serde_json::json!({
+                "id": 7, "entity": "step", "entity_id": "1", "reason": "waits", "severity": "high", "message": "m",
+                "state": "open", "in_review": false, "opened_at": "2027-01-15T08:00:00.000000Z",
+                "updated_at": "2027-01-15T08:00:00.000000Z", "labels": {}, "data": null, "since": "2027-01-15T08:00:00.000000Z",
+                "duration_seconds": 1, "seen": 1, "remedy": "notify", "auto_resolvable": false, "auto_resolved": false,
+                "attempts": 0, "history": []
+            });
+            json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let shown: AlertShow = serde_json::from_value(json).unwrap();
+            render(&shown, true).into_string()
+        };
+        let nobodys = alert(serde_json::json!({}));
+        assert!(
+            nobodys.contains("data-verb=\"assign\" data-needs-why") && !nobodys.contains("unassign"),
+            "{nobodys}"
+        );
+        let theirs = alert(serde_json::json!({"assigned_to": "bo"}));
+        assert!(theirs.contains("data-verb=\"unassign\">Unassign<"), "{theirs}");
+    }
 
     #[test]
     fn what_is_told_is_never_markup_and_what_is_over_can_only_be_reopened() {

@@ -84,7 +84,7 @@ fn drawn(bar: &Bar, timeline: &Timeline) -> Markup {
     let (x, width) = place(bar, timeline);
     let (y, height) = match bar.span {
         Span::Waits => (9, 2),
-        Span::Pause => (7, 6),
+        Span::Pause | Span::Held => (7, 6),
         Span::Attempt | Span::Poll => (13, 7),
         Span::Run(_) | Span::Undoing | Span::NotUndone => (3, 14),
     };
@@ -114,7 +114,7 @@ fn class(span: Span) -> &'static str {
         Span::Run(state) if state.is_terminal() => "over",
         Span::Run(_) => "runs",
         Span::Poll => "poll",
-        Span::Pause => "pause",
+        Span::Pause | Span::Held => "pause",
         Span::Undoing => "undo",
     }
 }
@@ -141,7 +141,7 @@ fn legend() -> Markup {
         ("done", "completed"),
         ("failed", "failed, or an attempt that did"),
         ("poll", "poll"),
-        ("pause", "paused behind it"),
+        ("pause", "paused behind it, or held"),
         ("undo", "undone"),
     ];
     html! {

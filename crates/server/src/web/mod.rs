@@ -8,6 +8,7 @@ mod api;
 mod approve;
 mod assets;
 mod audit;
+mod beside;
 mod bulk;
 mod bulk_form;
 mod bulk_operation;

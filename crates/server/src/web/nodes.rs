@@ -66,13 +66,13 @@ fn render(page: &Page, chosen: Option<&str>) -> Markup {
     }
 }
 
-fn one(node: &NodeView, standing: &str) -> Markup {
+fn one(node: &NodeView, fold: &str) -> Markup {
     html! {
-        details data-key=(node.id) open[standing == "open"] {
+        details data-key=(node.id) open[fold == "open"] {
             summary {
                 span.dot.(if node.live { "online" } else { "offline" }) {}
                 span.who { (node.host) " " span.aside { "pid " (node.pid) } }
-                span.aside { (if node.live { "live" } else { "gone" }) ", v" (node.version) ", since " (clock(&node.started_at)) }
+                span.aside { (standing(node)) ", v" (node.version) ", since " (clock(&node.started_at)) }
                 span.sum { (groups(node)) }
             }
             div.inside {
@@ -80,6 +80,16 @@ fn one(node: &NodeView, standing: &str) -> Markup {
                 @if node.sessions.is_empty() { p { "No worker is connected to it." } } @else { (sessions(&node.sessions)) }
             }
         }
+    }
+}
+
+/// What it is to the others.
+fn standing(node: &NodeView) -> &'static str {
+    match (node.live, node.leader, node.standby) {
+        (false, ..) => "gone",
+        (true, true, _) => "live, leader",
+        (true, false, true) => "live, stands by",
+        (true, false, false) => "live",
     }
 }
 
@@ -169,5 +179,34 @@ mod tests {
         assert_eq!(phases(&tick), "complete parents 2, dispatch 1,200");
         let html = table(&[tick]).into_string();
         assert!(html.contains("1,200 (full)") && html.contains("1.2 ms"), "{html}");
+    }
+
+    #[test]
+    fn a_node_says_whether_it_leads_or_stands_by() {
+        let node = |live, leader, standby| NodeView {
+            id: "7".into(),
+            host: "anna".into(),
+            pid: 1,
+            url: None,
+            version: "1.2.3".into(),
+            live,
+            started_at: "2027-01-15T08:00:00.000000Z".into(),
+            seen_at: "2027-01-15T08:00:00.000000Z".into(),
+            ended_at: None,
+            dispatch_groups: Vec::new(),
+            owned_since: Default::default(),
+            leader,
+            standby,
+            sessions: Vec::new(),
+        };
+        for (of, told) in [
+            (node(true, true, false), ">live, leader, v1.2.3"),
+            (node(true, false, true), ">live, stands by, v1.2.3"),
+            (node(true, false, false), ">live, v1.2.3"),
+            (node(false, false, true), ">gone, v1.2.3"),
+        ] {
+            let html = one(&of, "open").into_string();
+            assert!(html.contains(told), "{told} is not in {html}");
+        }
     }
 }

@@ -10,12 +10,13 @@ use crate::answers::{self, Family};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::ThisStep;
-use crate::words::clock;
+use crate::words::{clock, exact, number};
 use axum::extract::State;
 use engine::{Verb, possible};
 use maud::{Markup, html};
-use model::{Right, State as StepState};
+use model::{Right, State as StepState, limits};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::{AttemptView, ChildrenView, EventView, LogView, StepShow, StepView};
 
 pub async fn page(
@@ -30,25 +31,26 @@ pub async fn page(
         family.above.retain(is_ours);
         family.below.retain(is_ours);
     }
-    let doable = match caller.must(Right::Operate) {
-        Ok(_) => Some(app.read(move |browse| possible::for_step(browse, id)).await?),
-        Err(_) => None,
-    };
-    let body = render(&Page { shown: &shown, family, doable });
+    let doable = app.read(move |browse| possible::for_step(browse, id)).await?;
+    let may = caller.must(Right::Operate).is_ok();
+    let body = render(&Page { shown: &shown, family, doable, may });
     Ok(plain(&app, &shown.step.action, Some("workflows.js"), body))
 }
 
 struct Page<'a> {
     shown: &'a StepShow,
     family: Family,
-    /// None for whoever may only look.
-    doable: Option<Vec<Option<Verb>>>,
+    /// By whoever may.
+    doable: Vec<Option<Verb>>,
+    /// Whether that is who looks.
+    may: bool,
 }
 
 fn render(page: &Page) -> Markup {
     let shown = page.shown;
     let step = &shown.step;
-    let is_over = step.state.parse::<StepState>().is_ok_and(StepState::is_terminal);
+    // One that failed can be done again: somebody else may do that while this page is open.
+    let is_over = page.doable.is_empty() && step.state.parse::<StepState>().is_ok_and(StepState::is_terminal);
     html! {
         (lost())
         div data-live="head" {
@@ -58,7 +60,7 @@ fn render(page: &Page) -> Markup {
             p.aside.mono.id { (step.id) }
             (now(shown))
         }
-        @if let Some(doable) = &page.doable { (verbs(step, doable)) }
+        @if page.may { (verbs(step, &page.doable)) }
         div data-live="rest" {
             section { h2 { "Facts" } (facts(step)) }
             @if let Some(children) = &shown.children { (family(children, &page.family.below)) }
@@ -132,7 +134,7 @@ fn facts(step: &StepView) -> Markup {
     fact("Created", Some(clock(&step.created_at)));
     fact("Started", told(&step.started_at));
     fact("Ended", told(&step.completed_at));
-    fact("Took", step.duration_ms.map(|ms| format!("{ms} ms")));
+    fact("Took", step.duration_ms.map(length));
     html! {
         dl.facts {
             @for (name, value) in rows { div { dt { (name) } dd { (value) } } }
@@ -149,6 +151,10 @@ fn facts(step: &StepView) -> Markup {
             }
         }
     }
+}
+
+fn length(ms: f64) -> String {
+    exact(Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default())
 }
 
 fn link(name: &str, id: &str) -> Markup {
@@ -217,6 +223,7 @@ fn history(rows: &[EventView]) -> Markup {
     html! {
         section {
             h2 { "History" }
+            @if rows.len() >= limits::PAGE_ROWS_MAX { p.aside { "The last " (number(rows.len() as i64)) " moves." } }
             div.scroll tabindex="0" role="region" aria-label="History" { table {
                 thead { tr { th { "At" } th { "From" } th { "Event" } th { "To" } th.n { "Attempt" } } }
                 tbody {
@@ -229,5 +236,32 @@ fn history(rows: &[EventView]) -> Markup {
                 }
             } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_says_that_it_is_only_the_last_of_it() {
+        let one = EventView {
+            at: "2027-01-15T08:00:00.000000Z".into(),
+            from: None,
+            event: None,
+            to: "pending".into(),
+            attempt: 0,
+        };
+        let told = "<p class=\"aside\">The last 1,000 moves.</p>";
+        let of = |n| history(&vec![one.clone(); n]).into_string();
+        assert!(of(limits::PAGE_ROWS_MAX).contains(told) && !of(limits::PAGE_ROWS_MAX - 1).contains(told));
+    }
+
+    #[test]
+    fn how_long_it_took_is_told_as_people_say_it() {
+        assert_eq!(
+            [0.25, 1_234.5, 3_600_000.0, 7_260_000.0].map(length),
+            ["0.25 ms", "1.23 s", "60 min 0 s", "2 h 1 min"]
+        );
     }
 }

@@ -228,20 +228,22 @@ fn controls(view: &DashboardView, switch: Switch) -> Markup {
     }
 }
 
+/// It leads to its steps where they are a list: throttled is no state, but pending for a while.
 fn card(Card(name, key, tone): &Card, figures: &Figures) -> Markup {
     let (all, leaves) = counted(figures, key);
-    let state = if *key == "throttled" { "pending" } else { key };
-    html! {
-        a.card.(tone) href={ "/step-dispatcher/steps?state=" (state) } {
-            span.name { (name) }
-            span.n.(zero(all).unwrap_or("some")) data-figure=(key) { (number(all)) }
-            @if let Some(leaves) = leaves {
-                span.child {
-                    "Child " span.wide { (name.to_lowercase()) " " }
-                    b.(zero(leaves).unwrap_or("some")) data-figure={ "child_" (key) } { (number(leaves)) }
-                }
+    let inside = html! {
+        span.name { (name) }
+        span.n.(zero(all).unwrap_or("some")) data-figure=(key) { (number(all)) }
+        @if let Some(leaves) = leaves {
+            span.child {
+                "Child " span.wide { (name.to_lowercase()) " " }
+                b.(zero(leaves).unwrap_or("some")) data-figure={ "child_" (key) } { (number(leaves)) }
             }
         }
+    };
+    html! {
+        @if *key == "throttled" { div.card.(tone) { (inside) } }
+        @else { a.card.(tone) href={ "/step-dispatcher/steps?state=" (key) } { (inside) } }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Steps as a list, newest first.
 
 use super::address::query;
+use super::beside::{Beside, beside, chips, kept};
 use super::bulk_form;
 use super::layout::{Frame, lost, nothing, page as framed, tone};
 use crate::access::Caller;
@@ -16,6 +17,8 @@ use maud::{Markup, html};
 use model::{Right, State as StepState, StepId};
 use std::sync::Arc;
 use store::Filter;
+
+const LIST: &str = "/step-dispatcher/steps";
 
 pub async fn page(
     State(app): State<Arc<App>>,
@@ -53,12 +56,20 @@ fn given(wanted: Wanted) -> Wanted {
     }
 }
 
-fn search(chosen: &Wanted) -> Markup {
+/// What has neither a field nor a chip of its own.
+fn others(chosen: &Wanted) -> Vec<Beside> {
+    beside(LIST, &chosen.pairs(), |_, name| {
+        matches!(name, "state" | "action" | "step_key" | "limit" | "after")
+    })
+}
+
+fn search(chosen: &Wanted, others: &[Beside]) -> Markup {
     html! {
-        form.fields method="get" action="/step-dispatcher/steps" role="search" aria-label="Find steps" {
+        form.fields method="get" action=(LIST) role="search" aria-label="Find steps" {
             @if let Some(state) = &chosen.state { input type="hidden" name="state" value=(state); }
             div { label for="action" { "Action, or the id of a step" } input #action name="action" type="search" value=[chosen.action.as_deref()] autocomplete="off"; }
             div { label for="step_key" { "Key" } input #step_key name="step_key" type="search" value=[chosen.step_key.as_deref()] autocomplete="off"; }
+            (kept(others))
             button.button.strong type="submit" { "Find" }
         }
     }
@@ -69,10 +80,12 @@ fn render(page: &wire::StepPage, chosen: &Wanted, many: Option<&str>) -> Markup 
     let state = chosen.state.as_deref().unwrap_or_default();
     // A chip is a choice anew: beside a status that was asked for it would mostly find nothing.
     let of = |state: Option<String>| Wanted { state, status: None, after: None, ..chosen.clone() };
+    let others = others(chosen);
     html! {
         h1 { "Steps" }
         (lost())
-        (search(chosen))
+        (search(chosen, &others))
+        (chips(&others))
         nav.chips aria-label="State" {
             (chip("all", &of(None), state.is_empty() && chosen.status.is_none()))
             @for one in StepState::ALL {
@@ -112,7 +125,7 @@ pub fn row(step: &wire::StepView) -> Markup {
 
 /// The address of a list.
 fn address(wanted: &Wanted) -> String {
-    query("/step-dispatcher/steps", &wanted.pairs())
+    query(LIST, &wanted.pairs())
 }
 
 #[cfg(test)]
@@ -124,5 +137,28 @@ mod tests {
         let wanted = Wanted { action: Some("a&b=ü".into()), limit: Some(5), ..Wanted::default() };
         assert_eq!(address(&wanted), "/step-dispatcher/steps?action=a%26b%3D%C3%BC&limit=5");
         assert_eq!(address(&Wanted::default()), "/step-dispatcher/steps");
+    }
+
+    #[test]
+    fn a_list_says_what_it_is_asked_for_and_its_form_keeps_it() {
+        let some = |text: &str| Some(text.to_string());
+        let wanted = Wanted {
+            state: some("failed"),
+            action: some("pay"),
+            pool: some("card"),
+            dispatch_group: some("alpha"),
+            limit: Some(5),
+            ..Wanted::default()
+        };
+        let page = wire::StepPage { steps: Vec::new(), next: None };
+        let html = render(&page, &wanted, None).into_string();
+        let without = "href=\"/step-dispatcher/steps?state=failed&amp;action=pay&amp;dispatch_group=alpha&amp;limit=5\" aria-label=\"without pool card\">pool: card ×";
+        assert!(html.contains(without) && html.contains(">dispatch group: alpha ×"), "{html}");
+        assert!(html.contains("<input type=\"hidden\" name=\"pool\" value=\"card\">"), "{html}");
+        assert_eq!(
+            html.matches("aria-label=\"without").count(),
+            2,
+            "the rest stands in fields and chips: {html}"
+        );
     }
 }

@@ -10,6 +10,7 @@ use super::workflows::{message_tone, tone, took};
 use crate::access::Caller;
 use crate::answers;
 use crate::app::App;
+use crate::convert::event_note;
 use crate::drawing;
 use crate::error::ApiError;
 use crate::extract::{Params, ThisWorkflow};
@@ -153,6 +154,7 @@ fn facts(shown: &WorkflowShow) -> Markup {
     fact("Created", Some(clock(&workflow.created_at)));
     fact("Started", told(&workflow.started_at));
     fact(if workflow.state == "failed" { "Failed at" } else { "Ended" }, told(&workflow.completed_at));
+    fact("Tries again by itself", told(&workflow.auto_retry_at));
     fact("Took", took(workflow).map(span));
     fact("Expected by", told(&workflow.expected_at));
     fact("Dispatch group", Some(workflow.dispatch_group.clone()));
@@ -254,7 +256,7 @@ fn history(page: &Page) -> Markup {
                     li.attempt {
                         span { b { (event.kind) } @if let Some(key) = &event.step_key { " " (key) } }
                         span.aside { (clock(&event.at)) }
-                        @if let Some(data) = &event.data { span.mono.payload { (short(data.get())) } }
+                        @if let Some(note) = event_note(event) { span.mono.payload { (short(&note)) } }
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! Workflows as a list, newest first.
 
 use super::address::query;
+use super::beside::{Beside, beside, chips, kept};
 use super::bulk_form;
 use super::layout::{Frame, lost, nothing, page as framed};
 use super::markdown::inline;
@@ -17,6 +18,8 @@ use model::{Right, Timestamp, WorkflowId, WorkflowState};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{WorkflowPage, WorkflowView};
+
+const LIST: &str = "/workflows";
 
 pub async fn page(
     State(app): State<Arc<App>>,
@@ -46,10 +49,12 @@ pub async fn page(
 /// With the way to do the same to all of them, for whoever may.
 fn render(page: &WorkflowPage, wanted: &Wanted, many: Option<&str>, now: Timestamp) -> Markup {
     let state = wanted.said("state").unwrap_or_default();
+    let others = others(wanted);
     html! {
         h1 { "Workflows" @if let Some(name) = wanted.said("workflow") { " " span.state { (name) } } }
         (lost())
-        (search(wanted))
+        (search(wanted, &others))
+        (chips(&others))
         nav.chips aria-label="State" {
             (chip("all", wanted, None, state.is_empty()))
             @for one in WorkflowState::ALL { (chip(one.word(), wanted, Some(one.word()), state == one.word())) }
@@ -68,12 +73,22 @@ fn render(page: &WorkflowPage, wanted: &Wanted, many: Option<&str>, now: Timesta
     }
 }
 
-fn search(wanted: &Wanted) -> Markup {
+/// What has neither a field nor a chip of its own; of labels the first has one.
+fn others(wanted: &Wanted) -> Vec<Beside> {
+    let pairs = pairs(wanted);
+    let label = pairs.iter().position(|(name, _)| *name == "label");
+    beside(LIST, &pairs, |n, name| {
+        matches!(name, "state" | "workflow" | "limit" | "after") || Some(n) == label
+    })
+}
+
+fn search(wanted: &Wanted, others: &[Beside]) -> Markup {
     html! {
-        form.fields method="get" action="/workflows" role="search" aria-label="Find workflows" {
+        form.fields method="get" action=(LIST) role="search" aria-label="Find workflows" {
             @if let Some(state) = wanted.said("state") { input type="hidden" name="state" value=(state); }
             div.broad { label for="workflow" { "Definition, or the id of a workflow" } input #workflow name="workflow" type="search" value=[wanted.said("workflow")] autocomplete="off"; }
             div { label for="label" { "Label, as name:value" } input #label name="label" type="search" value=[wanted.said("label")] autocomplete="off"; }
+            (kept(others))
             button.button.strong type="submit" { "Find" }
         }
     }
@@ -101,13 +116,14 @@ fn labels(workflow: &WorkflowView) -> Markup {
     html! { @for (name, value) in &workflow.labels { " " span.badge { (name) ": " (value) } } }
 }
 
-/// How long ago it was made, and how long it took if it is over.
+/// How long ago it was made, and how long it took if it is over or when it is tried again if it is not.
 fn age(workflow: &WorkflowView, now: Timestamp) -> String {
     let Some(created) = read(&workflow.created_at) else { return String::new() };
     let ago = format!("{} ago", span(now.since(created)));
-    match took(workflow) {
-        Some(took) => format!("{ago} · took {}", span(took)),
-        None => ago,
+    match (took(workflow), &workflow.auto_retry_at) {
+        (Some(took), _) => format!("{ago} · took {}", span(took)),
+        (None, Some(at)) => format!("{ago} · tries again by itself {}", clock(at)),
+        (None, None) => ago,
     }
 }
 
@@ -140,9 +156,11 @@ pub fn message_tone(state: &str) -> &'static str {
 }
 
 fn address(wanted: &Wanted) -> String {
-    let pairs: Vec<(&str, String)> =
-        wanted.pairs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-    query("/workflows", &pairs)
+    query(LIST, &pairs(wanted))
+}
+
+fn pairs(wanted: &Wanted) -> Vec<(&str, String)> {
+    wanted.pairs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
 }
 
 #[cfg(test)]
@@ -174,10 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn an_age_says_also_how_long_it_took() {
+    fn an_age_says_also_how_long_it_took_and_when_it_is_tried_again() {
         let now = Timestamp(1_800_000_060_000_000);
         assert_eq!(age(&workflow(Some("10"), None), now), "60 s ago");
         assert_eq!(age(&workflow(Some("10"), Some("40")), now), "60 s ago · took 30 s");
+        let auto_retry_at = Some("2027-01-15T09:00:00.000000Z".into());
+        let failed = WorkflowView { auto_retry_at, ..workflow(Some("10"), None) };
+        assert_eq!(age(&failed, now), "60 s ago · tries again by itself 2027-01-15 09:00:00 UTC");
     }
 
     #[test]
@@ -185,5 +206,22 @@ mod tests {
         let wanted = Wanted { pairs: vec![("label".into(), "a:b&c".into()), ("after".into(), "x".into())] };
         let chip = chip("failed", &wanted, Some("failed"), false).into_string();
         assert!(chip.contains("href=\"/workflows?label=a%3Ab%26c&amp;state=failed\""), "{chip}");
+    }
+
+    #[test]
+    fn a_list_says_what_it_is_asked_for_and_its_form_keeps_it() {
+        let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
+        let said = [("label", "team:blue"), ("state", "failed"), ("version", "1.0.0"), ("label", "b:c")];
+        let wanted = Wanted { pairs: said.map(pair).to_vec() };
+        let page = WorkflowPage { workflows: Vec::new(), next: None };
+        let html = render(&page, &wanted, None, Timestamp(0)).into_string();
+        for part in [
+            "href=\"/workflows?label=team%3Ablue&amp;state=failed&amp;label=b%3Ac\" aria-label=\"without version 1.0.0\">version: 1.0.0 ×",
+            "href=\"/workflows?label=team%3Ablue&amp;state=failed&amp;version=1.0.0\" aria-label=\"without label b:c\">label: b:c ×",
+            "<input type=\"hidden\" name=\"version\" value=\"1.0.0\"><input type=\"hidden\" name=\"label\" value=\"b:c\">",
+        ] {
+            assert!(html.contains(part), "{part} is not in {html}");
+        }
+        assert_eq!(html.matches("aria-label=\"without").count(), 2, "the first label has its field: {html}");
     }
 }

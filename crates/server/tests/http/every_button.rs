@@ -201,9 +201,13 @@ async fn every_verb_of_an_alert() {
     done(&desk.place, "/v1/stuck/detect", "{}").await;
     let alert = desk.place.get("/v1/alerts").await.ok()["alerts"][0]["id"].clone();
     desk.look_at(&format!("/alerts/{alert}"));
+    desk.click("[data-verb=assign]");
+    desk.browser.until("document.getElementById('told').textContent === 'Write first whose it is.'");
     for (verb, moment) in [
         ("ack", "acknowledged"),
         ("assign", "assigned"),
+        // The words of its moment.
+        ("unassign", "nobody"),
         ("note", "note"),
         ("resolve", "resolved"),
         ("reopen", "reopened"),
@@ -295,6 +299,12 @@ async fn every_form_that_finds_something() {
     let steps = "/step-dispatcher/steps";
     for (path, field, text, found) in [
         (steps, "action", "ghost", format!("{lists}'{step}'")),
+        (
+            "/step-dispatcher/steps?queue=default",
+            "action",
+            "ghost",
+            format!("location.search.includes('queue=default') && {lists}'{step}'"),
+        ),
         (steps, "step_key", "one", format!("{lists}'{step}'")),
         (steps, "action", step.as_str(), format!("location.pathname === '{steps}/{step}'")),
         ("/workflows", "workflow", "undoable", format!("{lists}'{other}'")),

@@ -107,6 +107,37 @@ async fn a_button_that_came_later_does_what_it_says() {
     place.close().await;
 }
 
+/// Nobody looks at the page until `isUnseen` says otherwise; what it asks for, listens to and means to ask for is counted.
+const UNSEEN: &str = "(() => {
+    const [later, ask, Source] = [window.setTimeout.bind(window), window.fetch.bind(window), window.EventSource];
+    Object.assign(window, { isUnseen: true, asked: 0, heard: 0, waits: 0 });
+    Object.defineProperty(document, 'hidden', { get: () => window.isUnseen });
+    window.setTimeout = (work, ms, ...rest) => { if (ms >= 3000) window.waits += 1; return later(work, ms, ...rest); };
+    window.fetch = (...what) => { window.asked += 1; return ask(...what); };
+    window.EventSource = class extends Source { constructor(...of) { super(...of); window.heard += 1; } };
+})()";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tab_that_nobody_looks_at_asks_for_nothing_and_is_there_when_somebody_does() {
+    let place = Place::open();
+    let url = serve(place.router.clone()).await;
+    let mut browser = Browser::start();
+    browser.before_each(UNSEEN);
+    for path in ["/step-dispatcher", "/step-dispatcher/steps"] {
+        browser.open(&format!("{url}{path}"));
+        let asked = browser.eval("[window.asked, window.heard, window.waits]");
+        assert_eq!(asked, json!([0, 0, 0]), "{path}");
+        place.create(r#"[{"action": "ghost"}]"#).await;
+        browser.eval("window.isUnseen = false; document.dispatchEvent(new Event('visibilitychange'))");
+        browser.until(
+            "document.documentElement.dataset.live === 'yes' && window.heard === 1 && window.waits > 0",
+        );
+        browser.until("document.querySelector('[data-figure=pending]')?.textContent === '1' || document.querySelectorAll('.rows li').length === 2");
+        assert_eq!(browser.complaints(), [""; 0], "{path}");
+    }
+    place.close().await;
+}
+
 /// Whether a path is one of a route.
 fn is_of(path: &str, route: &str) -> bool {
     let parts = |text: &str| text.split('/').map(String::from).collect::<Vec<_>>();
@@ -140,6 +171,24 @@ async fn every_page_that_can_change_is_kept_up_to_date() {
     wrong.extend(missed.map(|route| format!("{route}: nobody looked at it")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     println!("{} pages of {} kinds looked at", pages.len(), looked.len());
+    place.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_only_looks_at_a_failed_step_sees_that_somebody_does_it_again() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let made = place.create(r#"[{"action": "fail"}]"#).await;
+    place.until_state(&made[0], "failed").await;
+    let url = serve(place.router.clone()).await;
+    let mut browser = Browser::start();
+    browser.open(&format!("{url}/step-dispatcher/steps/{}", made[0]));
+    browser.eval("window.isOld = true");
+    assert_eq!(browser.eval("document.querySelector('[data-over]') === null"), true, "it can be retried");
+    place.post(&format!("/v1/steps/{}/retry", made[0]), "{}").await.ok();
+    browser.until("window.isOld && document.querySelector('h1 .state').textContent === 'superseded'");
+    browser.until("document.querySelector('h1[data-over]') !== null");
+    assert_eq!(browser.complaints(), [""; 0]);
     place.close().await;
 }
 

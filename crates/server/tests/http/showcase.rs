@@ -213,6 +213,8 @@ fn pages(steps: &[String], workflows: [&String; 2], flow: &str, alert: u64) -> V
     pages.push(format!("/waiting/{}/approve", workflows[1]));
     pages.push(format!("/message-groups/{}", escaped()));
     pages.push(format!("/executions/{0}/{0}", escaped()));
+    pages.push(format!("/step-dispatcher/steps?pool={0}&queue={0}", escaped()));
+    pages.push(format!("/workflows?version={0}&label=team:{0}&label=b:{0}", escaped()));
     pages.push(format!("/flows/{flow}"));
     pages.push(format!("/alerts/{alert}"));
     pages

@@ -1,6 +1,6 @@
 //! The timeline of a workflow that was tried again, polled, paused and undone.
 
-use crate::place::Place;
+use crate::place::{Place, endless};
 use crate::showcase::PLANTED;
 use serde_json::json;
 use std::time::Duration;
@@ -89,6 +89,58 @@ async fn tries_polls_pauses_and_what_was_undone_stand_in_their_lanes() {
     for part in ["class=\"poll\"", "class=\"pause\"", "class=\"undo\"", "class=\"failed\"", ">undo book<"] {
         assert!(page.text().contains(part), "{part} is not in {}", page.text());
     }
+    place.close().await;
+}
+
+const HELD: &str = "
+workflow: held
+version: 1.0.0
+steps:
+  - { key: go, action: endless }
+";
+const HELD_BY_FAILURE: &str = "
+workflow: broken
+version: 1.0.0
+steps:
+  - { key: pay, action: fail, retry: { attempts: 1 }, on_failure: pause_workflow }
+  - { key: last, action: noop }
+";
+
+/// What the first lane says, and whether each bar of it is over.
+fn first(place: &Place, id: &str) -> (String, Vec<bool>) {
+    let (browse, now) = (place.site().database.browse().unwrap(), SystemClock::default().now());
+    let timeline = answers::timeline(&browse, id.parse().unwrap(), now).unwrap().unwrap();
+    (told(&timeline.lanes[0]), timeline.lanes[0].bars.iter().map(|bar| bar.to.is_some()).collect())
+}
+
+#[tokio::test]
+async fn a_workflow_that_a_person_or_a_failure_held_shows_when_and_why() {
+    let mut place = Place::open();
+    place
+        .work(|registry| {
+            registry.raw("endless", endless);
+        })
+        .await;
+    place.define(HELD).await.ok();
+    place.define(HELD_BY_FAILURE).await.ok();
+    let id = place.start("held", json!({})).await;
+    let at = format!("/v1/workflows/{id}");
+    place.until(&at, |shown| shown["steps"][0]["state"] == "running").await;
+    place.post(&format!("{at}/pause"), r#"{"why": "look <b>first</b>"}"#).await.ok();
+    let lane = "held as a whole: Held held: look <b>first</b>";
+    assert_eq!(first(&place, &id), (lane.into(), vec![false]), "it goes on");
+    place.post(&format!("{at}/resume"), r#"{"why": "seen"}"#).await.ok();
+    assert_eq!(first(&place, &id), (lane.into(), vec![true]));
+    place.post(&format!("{at}/pause"), r#"{"why": "again"}"#).await.ok();
+    place.post(&format!("{at}/cancel"), r#"{"why": "no"}"#).await.ok();
+    assert_eq!(first(&place, &id), (format!("{lane}, Held held: again"), vec![true, true]));
+    let page = place.get(&format!("/workflows/{id}")).await;
+    assert!(page.text().contains("held: look &lt;b&gt;first&lt;/b&gt;"), "{}", page.text());
+    let id = place.start("broken", json!({})).await;
+    place.until_workflow(&id, "paused").await;
+    let (lane, is_over) = first(&place, &id);
+    assert!(lane.starts_with("held as a whole: Held held: ") && lane.contains("`pay`"), "{lane}");
+    assert_eq!(is_over, [false]);
     place.close().await;
 }
 

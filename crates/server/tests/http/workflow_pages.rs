@@ -81,6 +81,28 @@ async fn a_workflow_is_shown_for_people() {
 }
 
 #[tokio::test]
+async fn a_workflow_that_is_tried_again_by_itself_says_when() {
+    let mut place = Place::open();
+    place.work(|_| {}).await;
+    let yaml = "workflow: again\nversion: 1.0.0\non_failure: { strategy: auto_retry, delay: 1h }\nsteps:\n  - { key: pay, action: fail, retry: { attempts: 1 } }\n";
+    place.define(yaml).await.ok();
+    let id = place.start("again", json!({})).await;
+    let shown = place.until_workflow(&id, "failed").await;
+    let at = shown["auto_retry_at"].as_str().unwrap();
+    let clock = at[..19].replace('T', " ") + " UTC";
+    let page = place.get(&format!("/workflows/{id}")).await;
+    for told in [
+        format!("<dt>Tries again by itself</dt><dd>{clock}</dd>"),
+        format!("{{&quot;at&quot;:&quot;{at}&quot;,&quot;retry&quot;:1}}"),
+    ] {
+        assert!(page.text().contains(&told), "{told} is not in {}", page.text());
+    }
+    let list = place.get("/workflows").await;
+    assert!(list.text().contains(&format!("tries again by itself {clock}")), "{}", list.text());
+    place.close().await;
+}
+
+#[tokio::test]
 async fn only_those_who_may_are_offered_to_do_something() {
     let (place, id) = shown().await;
     let (key, _) = place.key("viewer").await;

@@ -31,7 +31,7 @@ pub fn timeline(show: &WorkflowShow, events: &[WorkflowEventView]) -> Vec<Moment
         at: event.at.clone(),
         kind: event.kind.clone(),
         step_key: event.step_key.clone(),
-        note: event.data.as_ref().map(|data| data.get().into()),
+        note: server::convert::event_note(event),
     };
     let mut end = None;
     let behind_end = |told: &WorkflowEventView| {

@@ -47,8 +47,11 @@ fn head(show: &WorkflowShow, now: Timestamp, paint: Paint) -> String {
     let took = took(row.started_at.as_ref(), row.completed_at.as_ref(), now).map(length);
     let took = took.map_or_else(String::new, |took| format!(" · {took}"));
     let (name, state) = (paint.bold(&row.workflow), paint.state(&row.state, &row.state));
+    let again = row.auto_retry_at.as_ref().map(|at| format!(" · tries again by itself {}", plain(at)));
+    let again = again.unwrap_or_default();
     let doing = show.status_message.as_ref().map(|text| format!(" · {}", cut(text))).unwrap_or_default();
-    format!("{name} {} · {state} · {} %{took}{doing} · {}", row.version, show.percent, paint.dim(&row.id))
+    let (version, percent, id) = (&row.version, show.percent, paint.dim(&row.id));
+    format!("{name} {version} · {state}{again} · {percent} %{took}{doing} · {id}")
 }
 
 fn steps(shown: &Shown, detail: Detail, put: &mut dyn FnMut(String), pen: &Pen) {
@@ -239,6 +242,18 @@ pub mod tests {
   ○ paid  status ↻  polling  polled 3 times
   · end   wait"
                 .replace("pay   action", "pay   charge")
+        );
+    }
+
+    #[test]
+    fn what_failed_and_is_tried_again_by_itself_says_when() {
+        let mut order = shown("failed", &["pay action failed"]);
+        order.workflow.workflow.auto_retry_at = Some("1970-01-01T01:00:00Z".into());
+        let drawn = drawn(&order, Detail::Whole);
+        let head = drawn.lines().next().unwrap();
+        assert_eq!(
+            head,
+            "order 1.0.0 · failed · tries again by itself 1970-01-01T01:00:00Z · 50 % · 2.0 s · 7"
         );
     }
 

@@ -38,6 +38,7 @@ use model::{
     Block, BlockId, Breaker, ChannelSends, ExecutionName, GroupStatus, Key, LogLine, NodeId, PoolUse,
     SessionId, StepId, Subscription, SubscriptionId, Timestamp, limits,
 };
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 pub struct Browse {
@@ -173,10 +174,11 @@ impl Browse {
         settings::global_breaker(self.sql())
     }
 
+    /// The last that were heard of, those that have not ended before the others; told by their start, newest first.
     pub fn nodes(&self) -> Result<Vec<NodeRow>> {
         let sql = "select id, host, pid, url, version, machine, started_at, seen_at, ended_at, limited_to, standby from nodes
-                   order by started_at desc, id desc limit 100";
-        self.sql().rows(sql, params![], |r| {
+                   order by (ended_at is null) desc, seen_at desc, id desc limit 100";
+        let mut nodes = self.sql().rows(sql, params![], |r| {
             Ok(NodeRow {
                 id: NodeId::from_bytes(r.get(0)?),
                 host: r.get(1)?,
@@ -190,7 +192,9 @@ impl Browse {
                 seen_at: Timestamp(r.get(7)?),
                 ended_at: rows::time(r, 8)?,
             })
-        })
+        })?;
+        nodes.sort_unstable_by_key(|node| Reverse((node.started_at, node.id)));
+        Ok(nodes)
     }
 
     pub fn sessions(&self) -> Result<Vec<SessionRow>> {
@@ -216,9 +220,13 @@ impl Browse {
         })
     }
 
+    /// The last moves of a step, up to `PAGE_ROWS_MAX`, oldest first.
     pub fn history(&self, step: StepId) -> Result<Vec<(Timestamp, EventRow)>> {
-        let sql = "select at, from_state, event, to_state, attempt from events where entity_id = $1 order by seq limit 1000";
-        self.sql().rows(sql, params![step], |r| {
+        let sql = format!(
+            "select at, from_state, event, to_state, attempt from events where entity_id = $1 order by seq desc limit {}",
+            limits::PAGE_ROWS_MAX
+        );
+        let mut moves = self.sql().rows(&sql, params![step], |r| {
             let to: String = r.get(3)?;
             let row = EventRow {
                 at: Timestamp(r.get(0)?),
@@ -233,7 +241,9 @@ impl Browse {
                 attempt: r.get(4)?,
             };
             Ok((Timestamp(r.get(0)?), row))
-        })
+        })?;
+        moves.reverse();
+        Ok(moves)
     }
 
     /// Every pool, by name.

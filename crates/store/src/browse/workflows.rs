@@ -199,6 +199,27 @@ impl Browse {
         self.sql().rows(&text, params![id, before.unwrap_or(i64::MAX as u64)], event)
     }
 
+    /// Those of these kinds among the last so many, oldest first.
+    pub fn workflow_events_of(
+        &self,
+        id: WorkflowId,
+        kinds: &[&str],
+        looked_through: usize,
+    ) -> Result<Vec<EventLine>> {
+        let text = format!(
+            "select dispatch_group, number, workflow_id, at, type, step_key, data
+               from (select dispatch_group, number, workflow_id, at, type, step_key, data from workflow_events
+                      where workflow_id = $1 order by number desc limit {looked_through}) as latest
+              where type in ({})",
+            places(2, kinds.len())
+        );
+        let mut values: Vec<Param> = vec![id.into()];
+        values.extend(kinds.iter().map(|kind| Param::from(*kind)));
+        let mut lines = self.sql().rows(&text, &values, event)?;
+        lines.sort_unstable_by_key(|line| line.number);
+        Ok(lines)
+    }
+
     /// What happened in a dispatch group, oldest first, behind a number.
     pub fn events_of_group(&self, group: &str, after: u64, limit: usize) -> Result<Vec<EventLine>> {
         let text = format!(

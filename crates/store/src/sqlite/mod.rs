@@ -5,6 +5,8 @@ mod commit;
 mod connect;
 mod lock;
 mod migrate;
+#[cfg(test)]
+mod newest;
 mod open;
 #[cfg(test)]
 mod plans;
