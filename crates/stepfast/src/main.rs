@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     match runtime.block_on(done(&typed)) {
         Ok(code) => code,
         Err(problem) => {
-            eprintln!("stepfast: {problem:#}");
+            cmd::note(format_args!("stepfast: {problem:#}"));
             ExitCode::from(code_of(&problem))
         }
     }

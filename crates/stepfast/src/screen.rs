@@ -12,6 +12,6 @@ pub use changes::Changes;
 pub use fit::{table, width};
 pub use length::{length, took};
 pub use live::Live;
-pub use paint::{Paint, plain};
+pub use paint::{Paint, harmless, plain};
 pub use timeline::timeline;
 pub use tree::{Detail, Shown, lines};

@@ -147,7 +147,7 @@ impl Window {
                 }
             }
         }
-        eprintln!("there are more events; these are the first {}", events.len());
+        crate::cmd::note(format_args!("there are more events; these are the first {}", events.len()));
         Ok(events)
     }
 
@@ -174,7 +174,7 @@ impl Window {
                 next => after = next,
             }
         }
-        eprintln!("there are more definitions; these are the first {}", all.len());
+        crate::cmd::note(format_args!("there are more definitions; these are the first {}", all.len()));
         Ok(all)
     }
 

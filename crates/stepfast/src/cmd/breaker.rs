@@ -6,6 +6,7 @@ use crate::Refused;
 use crate::cli::{Breaker as Verb, Common, Drain, Switch};
 use crate::config::Settings;
 use crate::door::Door;
+use crate::screen::plain;
 use crate::window::Window;
 use anyhow::Result;
 use engine::Stopwatch;
@@ -84,7 +85,7 @@ fn tell(breaker: &BreakerView, json: bool) {
     let by = by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
     let why = why.as_ref().map(|why| format!(", because {why}")).unwrap_or_default();
     let until = until.as_ref().map(|at| format!(", until {}", output::instant(Some(at)))).unwrap_or_default();
-    output::text(format_args!("{scope}: off since {since}{by}{why}{until}"));
+    output::text(plain(&format!("{scope}: off since {since}{by}{why}{until}")));
 }
 
 pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<ExitCode> {

@@ -14,6 +14,8 @@ use store::executions::ExecutionFilter;
 use wire::{ExecutionView, ForgottenView};
 
 const DAYS_MAX: f64 = 36_500.0;
+/// Columns of the names of facts.
+const NAME: usize = 18;
 
 pub async fn run(settings: &Settings, common: &Common, verb: Executions) -> Result<ExitCode> {
     match verb {
@@ -72,19 +74,16 @@ async fn show(settings: &Settings, common: &Common, name: &ExecutionName) -> Res
         output::line(&view);
         return Ok(ExitCode::SUCCESS);
     }
-    let value = serde_json::to_value(&view.execution)?;
-    for (name, value) in value.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
-        let value = value.as_str().map_or_else(|| value.to_string(), String::from);
-        output::text(format_args!("{name:<18} {value}"));
-    }
-    output::text(format_args!("{:<18} {}", "input_hash", view.input_hash));
+    output::facts(NAME, &view.execution);
+    output::fact(NAME, "input_hash", &view.input_hash);
     if let Some(answer) = &view.answer {
-        output::text(format_args!("{:<18} {answer}", "answer"));
+        output::fact(NAME, "answer", answer);
     }
     for moment in &view.history {
         let error = moment.error.as_ref().map(|e| format!(": {e}")).unwrap_or_default();
         let head = format!("attempt {}", moment.attempt);
-        output::text(format_args!("{head:<18} {} {} by …{}{error}", moment.at, moment.event, moment.owner));
+        let told = format_args!("{} {} by …{}{error}", moment.at, moment.event, moment.owner);
+        output::fact(NAME, &head, told);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -50,6 +50,7 @@ mod worker;
 mod would_create;
 
 pub use again::again;
+pub use output::note;
 
 use crate::bench::{self, BenchArgs};
 use crate::cli::{self, Cli, Command};

@@ -53,10 +53,10 @@ pub async fn run(mut settings: Settings, common: &Common, args: Run) -> Result<E
     match shown {
         Some(shown) => Ok(told(&shown?, common.json)?),
         None => {
-            eprintln!(
+            output::note(format_args!(
                 "interrupted{}",
                 if is_gone { "" } else { "; it goes on when an engine has this database again" }
-            );
+            ));
             Ok(ExitCode::FAILURE)
         }
     }
@@ -111,7 +111,7 @@ async fn all_of(
     let shown = shown?;
     if std::io::stderr().is_terminal() {
         let now = SystemClock::default().now();
-        lines(&shown, Detail::Whole, now, Paint::stderr()).iter().for_each(|line| eprintln!("{line}"));
+        lines(&shown, Detail::Whole, now, Paint::stderr()).iter().for_each(|line| output::note(line));
     }
     Ok(shown)
 }
@@ -145,7 +145,7 @@ fn told(shown: &Shown, json: bool) -> Result<ExitCode> {
         output::line(&shown.workflow);
     } else if let Some(answer) = &shown.workflow.output {
         let value: serde_json::Value = serde_json::from_str(answer.get())?;
-        output::text(serde_json::to_string_pretty(&value)?);
+        output::pretty(&value);
     }
     Ok(ended(shown))
 }
@@ -174,7 +174,7 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         if self.keep {
-            eprintln!("kept; look at it with: export STEPFAST_DB={}", self.database());
+            output::note(format_args!("kept; look at it with: export STEPFAST_DB={}", self.database()));
         } else {
             let _ = std::fs::remove_dir_all(&self.dir);
         }

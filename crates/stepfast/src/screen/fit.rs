@@ -1,7 +1,7 @@
 //! Tables that fit the terminal: one line for each row, the widest columns cut first, an id last, and the last columns left out
 //! where even that does not help.
 
-use super::Paint;
+use super::{Paint, plain};
 use comfy_table::{Cell, Color, Table, presets};
 
 /// A column with fewer letters than this says nothing any more.
@@ -20,8 +20,11 @@ pub fn width() -> Option<u16> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0)
 }
 
-/// As a table that is no wider than this; as wide as it is where nobody looks.
+/// As a table that is no wider than this; as wide as it is where nobody looks. A cell is words: what it holds breaks no line, and is no
+/// order to a terminal.
 pub fn table(head: &[&str], rows: Vec<Vec<String>>, width: Option<u16>, paint: Paint) -> Fitted {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|text| plain(text)).collect()).collect();
     let columns: Vec<Column> = head.iter().enumerate().map(|(n, name)| Column::of(name, n, &rows)).collect();
     let widths = width.map_or_else(
         || columns.iter().map(|column| column.wide).collect(),
@@ -150,6 +153,14 @@ mod tests {
         assert_eq!(narrower.left_out, ["state", "message"]);
         assert!(narrower.text.lines().all(|line| line.chars().count() <= 30), "{}", narrower.text);
         assert!(narrower.text.contains("0195e3a0-0000-7000"), "{}", narrower.text);
+    }
+
+    #[test]
+    fn a_cell_breaks_no_line_and_gives_no_order() {
+        let row = vec!["a\u{1b}[2Jb\nc".to_string(), "failed".into()];
+        let shown = table(&["message", "state"], vec![row], None, Paint::Plain).text;
+        assert!(shown.ends_with("a [2Jb c  failed"), "{shown:?}");
+        assert_eq!(shown.lines().count(), 2, "{shown:?}");
     }
 
     #[test]

@@ -60,6 +60,33 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// Words of ours with words from anywhere among them: lines stay lines, colours stay where there are any, and no other order to a
+/// terminal is left.
+pub fn harmless(text: &str, paint: Paint) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(c) = rest.chars().next() {
+        let taken = match colour_order(rest).filter(|_| paint == Paint::Colour) {
+            Some(order) => {
+                shown.push_str(order);
+                order.len()
+            }
+            None => {
+                shown.push(if c.is_control() && c != '\n' { ' ' } else { c });
+                c.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    shown
+}
+
+/// The order for a colour with which this begins.
+pub fn colour_order(text: &str) -> Option<&str> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[end..].starts_with('m').then(|| &text[.."\u{1b}[".len() + end + 1])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +96,12 @@ mod tests {
         assert_eq!(Paint::Plain.state("failed", "x"), "x");
         assert_eq!(Paint::Colour.state("failed", "x"), "\u{1b}[31mx\u{1b}[0m");
         assert_eq!(plain("a\u{1b}[2Jb\n"), "a [2Jb ");
+    }
+
+    #[test]
+    fn of_orders_to_a_terminal_only_colours_are_left() {
+        let told = "\u{1b}[31mfailed\u{1b}[0m\n\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}1m\u{1b}[";
+        assert_eq!(harmless(told, Paint::Colour), "\u{1b}[31mfailed\u{1b}[0m\n ]0;title  [2J 1m [");
+        assert_eq!(harmless(told, Paint::Plain), " [31mfailed [0m\n ]0;title  [2J 1m [");
     }
 }
