@@ -1,6 +1,6 @@
 //! `executions`: what is done once under a key, and what is forgotten of it.
 
-use super::{output, whoever};
+use super::{CUT, output, whoever};
 use crate::Refused;
 use crate::cli::{Common, Executions, ForgetExecutions, ListExecutions};
 use crate::config::Settings;
@@ -36,7 +36,7 @@ async fn list(settings: &Settings, common: &Common, args: &ListExecutions) -> Re
         ..ExecutionFilter::default()
     };
     let (mut left, mut after) = (if args.all { usize::MAX } else { args.limit.max(1) }, None);
-    let mut rows = Vec::new();
+    let (mut rows, mut is_cut) = (Vec::new(), false);
     while left > 0 {
         filter.limit = left.min(limits::PAGE_ROWS_MAX);
         let page = window.executions(&filter, after.as_deref()).await?;
@@ -45,6 +45,7 @@ async fn list(settings: &Settings, common: &Common, args: &ListExecutions) -> Re
             true => page.executions.iter().for_each(output::line),
             false => rows.extend(page.executions.into_iter().map(cells)),
         }
+        is_cut = page.next.is_some();
         match page.next {
             None => break,
             next => after = next,
@@ -52,6 +53,9 @@ async fn list(settings: &Settings, common: &Common, args: &ListExecutions) -> Re
     }
     if !common.json {
         output::table(&["namespace", "key", "state", "attempt", "failed", "begun", "kept until"], rows);
+    }
+    if is_cut {
+        output::note(CUT);
     }
     Ok(ExitCode::SUCCESS)
 }

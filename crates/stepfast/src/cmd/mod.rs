@@ -152,6 +152,9 @@ fn bench_args(args: cli::Bench, db: Option<&str>) -> Result<BenchArgs> {
     })
 }
 
+/// Beneath a list that ends before what is there does.
+const CUT: &str = "there are more; see --limit or --all";
+
 /// Why, when nobody says so and nobody has to.
 pub const BY_HAND: &str = "by hand";
 

@@ -1,6 +1,6 @@
 //! `steps`: create, list, show and move them.
 
-use super::{BY_HAND, output, whoever, would_create};
+use super::{BY_HAND, CUT, output, whoever, would_create};
 use crate::Refused;
 use crate::cli::{Common, Create, List, Operate, Steps};
 use crate::config::{Settings, suggest};
@@ -141,7 +141,7 @@ fn filter(args: &List) -> Result<Filter> {
 async fn list(settings: &Settings, common: &Common, args: &List) -> Result<ExitCode> {
     let (window, mut filter) = (Window::open(settings, common)?, filter(args)?);
     let mut left = if args.all { usize::MAX } else { args.limit.max(1) };
-    let mut rows = Vec::new();
+    let (mut rows, mut is_cut) = (Vec::new(), false);
     while left > 0 {
         filter.limit = left.min(model::limits::PAGE_ROWS_MAX);
         let page = window.steps(&filter).await?;
@@ -150,6 +150,7 @@ async fn list(settings: &Settings, common: &Common, args: &List) -> Result<ExitC
             true => page.steps.iter().for_each(output::line),
             false => rows.extend(page.steps.iter().map(cells)),
         }
+        is_cut = page.next.is_some();
         match page.next {
             Some(next) => filter.after = Some(step_id(&next)?),
             None => break,
@@ -157,6 +158,9 @@ async fn list(settings: &Settings, common: &Common, args: &List) -> Result<ExitC
     }
     if !common.json {
         output::table(&["id", "key", "action", "state", "reason", "group", "attempt", "created"], rows);
+    }
+    if is_cut {
+        output::note(CUT);
     }
     Ok(ExitCode::SUCCESS)
 }
