@@ -1,6 +1,7 @@
 //! Workflows on a terminal: their steps as a tree, live, or change by change.
 
 mod changes;
+mod columns;
 mod fit;
 mod length;
 mod live;
@@ -9,6 +10,7 @@ mod timeline;
 mod tree;
 
 pub use changes::Changes;
+pub use columns::clipped;
 pub use fit::{table, width};
 pub use length::{length, took};
 pub use live::Live;
