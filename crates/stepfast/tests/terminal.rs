@@ -102,6 +102,49 @@ fn a_look_is_drawn_again_in_its_place() {
 }
 
 #[test]
+fn what_is_said_beside_a_look_stands_below_it_and_lines_end_at_the_edge() {
+    let home = with_steps();
+    let (mut child, mut screen) = seated(home.command(&["steps", "list", "--limit", "1", "--watch=1"]));
+    let (mut all, mut some) = (String::new(), [0u8; 4_096]);
+    while all.matches("\u{1b}[H").count() < 2 || !all.ends_with("\u{1b}[J") {
+        let n = screen.read(&mut some).unwrap();
+        all.push_str(&common::text(&some[..n]));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(all.starts_with("\u{1b}[H"), "nothing is said past the look: {all:?}");
+    for look in all.split("\u{1b}[H").skip(1) {
+        let look = without_colours(look);
+        let noted = look.lines().position(|line| line.starts_with("there are more; see --limit or --all"));
+        assert!(noted > Some(1), "below the head and the row: {look:?}");
+        assert!(look.lines().all(|line| line.chars().count() <= usize::from(COLUMNS)), "{look:?}");
+    }
+}
+
+#[test]
+fn a_watch_outlives_a_server_that_is_started_anew() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    let (url, port) = (server.url.clone(), server.url.rsplit(':').next().unwrap().to_string());
+    let mut command = home.command(&["steps", "list", "--json", "--watch=1", "--server", &url]);
+    let mut child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = |from| std::io::BufRead::lines(std::io::BufReader::new(from)).map(Result::unwrap);
+    let mut rows = lines(Box::new(child.stdout.take().unwrap()) as Box<dyn Read>);
+    let mut notes = lines(Box::new(child.stderr.take().unwrap()));
+    home.ok(&["steps", "create", "--action", "ghost", "--step-key", "before", "--server", &url]);
+    assert!(rows.next().unwrap().contains("before"));
+    server.kill();
+    assert!(notes.next().unwrap().starts_with("stepfast: "));
+    let server = common::Server::spawn(home.command(&["serve", "--port", &port, "--workers", "0"]));
+    home.ok(&["steps", "create", "--action", "ghost", "--step-key", "after", "--server", &url]);
+    assert!(rows.any(|row| row.contains("after")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    server.stop();
+}
+
+#[test]
 fn in_a_pipe_a_look_is_printed_when_it_changed() {
     let home = with_steps();
     let mut command = home.command(&["steps", "list", "--all", "--json", "--watch=1"]);

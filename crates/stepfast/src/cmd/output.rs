@@ -7,21 +7,28 @@ use serde::Serialize;
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is printed stands here instead while a page is gathered, so that a look is drawn at once.
-static PAGE: Mutex<Option<String>> = Mutex::new(None);
+/// All that a command printed: its data, and what it said beside that.
+#[derive(Default)]
+pub struct Look {
+    pub page: String,
+    pub notes: String,
+}
 
-fn page() -> MutexGuard<'static, Option<String>> {
-    PAGE.lock().unwrap_or_else(PoisonError::into_inner)
+/// What is printed stands here instead while a look is gathered, so that it is drawn at once.
+static LOOK: Mutex<Option<Look>> = Mutex::new(None);
+
+fn look() -> MutexGuard<'static, Option<Look>> {
+    LOOK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// From here on nothing is printed until [`gathered`] is asked.
 pub fn gather() {
-    *page() = Some(String::new());
+    *look() = Some(Look::default());
 }
 
 /// What would have been printed.
-pub fn gathered() -> String {
-    page().take().unwrap_or_default()
+pub fn gathered() -> Look {
+    look().take().unwrap_or_default()
 }
 
 /// One object on one line. Arguments and answers are kept as they were written; a line break in JSON is never part of a text.
@@ -70,13 +77,17 @@ pub fn facts(wide: usize, value: &impl Serialize) {
 /// Talk beside the data, on standard error.
 pub fn note(words: impl std::fmt::Display) {
     let words = screen::harmless(&words.to_string(), Paint::stderr());
-    // Nobody listens any more.
-    let _ = writeln!(std::io::stderr(), "{words}");
+    match &mut *look() {
+        Some(look) => look.notes.push_str(&format!("{words}\n")),
+        // Nobody listens any more.
+        None => drop(writeln!(std::io::stderr(), "{words}")),
+    }
 }
 
-fn put(text: &str) {
-    match &mut *page() {
-        Some(page) => page.push_str(&format!("{text}\n")),
+/// As it is, and harmless already.
+pub fn put(text: &str) {
+    match &mut *look() {
+        Some(look) => look.page.push_str(&format!("{text}\n")),
         // A reader that closed the pipe has seen enough.
         None => drop(writeln!(std::io::stdout(), "{text}")),
     }
@@ -118,7 +129,7 @@ mod tests {
     fn what_was_written_on_many_lines_is_one_line_of_json() {
         gather();
         line(&RawValue::from_string("{\n \"x\": \"a\\nb\",\r\n \"y\": 1\n}".into()).unwrap());
-        let told = gathered();
+        let told = gathered().page;
         assert_eq!(told.lines().count(), 1, "{told}");
         let read: serde_json::Value = serde_json::from_str(&told).unwrap();
         assert_eq!(read, serde_json::json!({"x": "a\nb", "y": 1}));
