@@ -4,7 +4,7 @@ mod orders;
 mod receiver;
 mod scene;
 
-use super::serve::{Running, stop_signals};
+use super::serve::{Running, Signals};
 use crate::cli::Demo;
 use crate::config::{Settings, loopback};
 use anyhow::Result;
@@ -23,19 +23,19 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     let (receiver, taking) = receiver::start().await?;
     settings.actions.http = settings.actions.http.and(receiver);
     let running = Running::start(settings.clone()).await?;
-    let stopped = stop_signals();
+    let mut signals = Signals::listen();
     scene::set(&running.local, &running.url, receiver).await?;
     tell(&running.url, &settings);
     let engine = running.local.engine.clone();
     let looking = tokio::spawn(async move { scene::look(&engine).await });
     let orders = tokio::spawn(orders::orders(running.local.engine.clone()));
     tokio::select! {
-        _ = stopped => {}
+        () = signals.next() => {}
         _ = tokio::time::sleep(Duration::from_secs(args.seconds.unwrap_or(u64::MAX / 4))), if args.seconds.is_some() => {}
     }
     looking.abort();
     orders.abort();
-    running.stop().await?;
+    running.stop(signals.grace()).await?;
     taking.abort();
     if !keep {
         let _ = std::fs::remove_dir_all(&dir);

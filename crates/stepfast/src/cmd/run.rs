@@ -3,7 +3,7 @@
 //! Why    it needs nothing: no server, no database, no worker. Where a server has the database, that one does the work.
 
 use super::apply::{apply_all, tell_apart};
-use super::serve::stop_signals;
+use super::serve::Signals;
 use super::watch::{Until, View, ended, follow};
 use super::{output, whoever};
 use crate::cli::{Common, Run};
@@ -42,12 +42,12 @@ pub async fn run(mut settings: Settings, common: &Common, args: Run) -> Result<E
         settings.engine.published.clear();
     }
     let is_gone = own.as_ref().is_some_and(|own| !own.keep);
-    let stopped = stop_signals();
+    let mut signals = Signals::listen();
     let mut door = Door::open(&settings, common.server.as_deref(), "run")?;
     let all = all_of(&mut door, &settings, common, (&files, start, args.workers));
     let shown = tokio::select! {
         shown = all => Some(shown),
-        () = stopped => None,
+        () = signals.next() => None,
     };
     door.close().await?;
     match shown {
