@@ -6,6 +6,7 @@ mod fit;
 mod length;
 mod live;
 mod paint;
+mod shell;
 mod timeline;
 mod tree;
 
@@ -15,5 +16,6 @@ pub use fit::{table, width};
 pub use length::{length, took};
 pub use live::Live;
 pub use paint::{Paint, harmless, plain};
+pub use shell::quoted;
 pub use timeline::timeline;
 pub use tree::{Detail, Shown, lines};

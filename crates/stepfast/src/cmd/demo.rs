@@ -7,7 +7,8 @@ mod scene;
 use super::serve::{Running, Signals};
 use crate::cli::Demo;
 use crate::config::{Settings, loopback};
-use anyhow::Result;
+use crate::screen::quoted;
+use anyhow::{Context, Result};
 use std::process::ExitCode;
 use std::time::Duration;
 use store::Database;
@@ -17,6 +18,8 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     let dir = args
         .dir
         .unwrap_or_else(|| std::env::temp_dir().join(format!("stepfast-demo-{}", std::process::id())));
+    // Whoever looks at it from another terminal stands in another directory.
+    let dir = std::path::absolute(&dir).with_context(|| format!("--dir {}", dir.display()))?;
     settings.database = Database::Sqlite(dir.join("demo.db"));
     settings.bind = loopback(args.port.unwrap_or(settings.bind.port()));
     settings.engine.stuck = scene::stuck(&settings.engine.stuck);
@@ -44,7 +47,7 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
 }
 
 fn tell(url: &str, settings: &Settings) {
-    let db = settings.database.to_string();
+    let db = quoted(&settings.database.to_string());
     println!("Stepfast runs with sample work. Look at it:\n");
     println!("  {url}/step-dispatcher\n");
     println!("Then try, in another terminal:\n");

@@ -11,7 +11,7 @@ use crate::config::Settings;
 use crate::door::{Door, DryRun};
 use crate::files::{self, File};
 use crate::named::{input, labels, workflow_id};
-use crate::screen::{Changes, Detail, Live, Paint, Shown, lines};
+use crate::screen::{Changes, Detail, Live, Paint, Shown, lines, quoted};
 use crate::window::Window;
 use crate::{Refused, Unavailable};
 use anyhow::{Context, Result, bail};
@@ -174,7 +174,10 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         if self.keep {
-            output::note(format_args!("kept; look at it with: export STEPFAST_DB={}", self.database()));
+            output::note(format_args!(
+                "kept; look at it with: export STEPFAST_DB={}",
+                quoted(&self.database().to_string())
+            ));
         } else {
             let _ = std::fs::remove_dir_all(&self.dir);
         }
