@@ -2,6 +2,7 @@
 //! where even that does not help.
 
 use super::columns::{columns, cut};
+use super::paint::Tone;
 use super::{Paint, plain};
 use comfy_table::{Cell, Color, Table, presets};
 
@@ -98,12 +99,12 @@ fn painted(cell: Cell, text: &str, paint: Paint) -> Cell {
 
 /// As [`Paint::state`] paints it.
 fn colour(state: &str) -> Option<Color> {
-    match state.split(' ').next()? {
-        "succeeded" | "completed" => Some(Color::DarkGreen),
-        "failed" | "timed_out" | "compensation_failed" => Some(Color::DarkRed),
-        "paused" | "stopped" | "polling" | "blocked" => Some(Color::DarkYellow),
-        "running" | "dispatched" | "compensating" => Some(Color::DarkCyan),
-        _ => None,
+    match Tone::of(state) {
+        Tone::Good => Some(Color::DarkGreen),
+        Tone::Bad => Some(Color::DarkRed),
+        Tone::Held => Some(Color::DarkYellow),
+        Tone::Busy => Some(Color::DarkCyan),
+        Tone::Quiet => None,
     }
 }
 

@@ -43,14 +43,37 @@ impl Paint {
     pub fn cyan(self, text: &str) -> String {
         self.with("36", text)
     }
-    /// In the colour of a state, of a workflow or of a step.
+    /// In the colour of a state.
     pub fn state(self, state: &str, text: &str) -> String {
-        match state {
-            "succeeded" | "completed" => self.green(text),
-            "failed" | "timed_out" => self.red(text),
-            "paused" | "stopped" | "polling" => self.yellow(text),
-            "running" | "dispatched" => self.cyan(text),
-            _ => self.dim(text),
+        match Tone::of(state) {
+            Tone::Good => self.green(text),
+            Tone::Bad => self.red(text),
+            Tone::Held => self.yellow(text),
+            Tone::Busy => self.cyan(text),
+            Tone::Quiet => self.dim(text),
+        }
+    }
+}
+
+/// How a state is to be taken, of whatever it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tone {
+    Good,
+    Bad,
+    Held,
+    Busy,
+    Quiet,
+}
+
+impl Tone {
+    /// By its first word: what is told of it may stand behind.
+    pub fn of(state: &str) -> Tone {
+        match state.split(' ').next().unwrap_or_default() {
+            "succeeded" | "completed" => Tone::Good,
+            "failed" | "timed_out" | "compensation_failed" => Tone::Bad,
+            "paused" | "stopped" | "polling" | "blocked" => Tone::Held,
+            "running" | "dispatched" | "compensating" => Tone::Busy,
+            _ => Tone::Quiet,
         }
     }
 }
@@ -96,6 +119,15 @@ mod tests {
         assert_eq!(Paint::Plain.state("failed", "x"), "x");
         assert_eq!(Paint::Colour.state("failed", "x"), "\u{1b}[31mx\u{1b}[0m");
         assert_eq!(plain("a\u{1b}[2Jb\n"), "a [2Jb ");
+    }
+
+    #[test]
+    fn every_state_of_a_failure_has_the_same_colour() {
+        for state in ["failed", "timed_out", "compensation_failed", "failed (3 times)"] {
+            assert_eq!(Paint::Colour.state(state, "x"), Paint::Colour.red("x"), "{state}");
+        }
+        assert_eq!(Paint::Colour.state("compensating", "x"), Paint::Colour.cyan("x"));
+        assert_eq!(Tone::of("blocked"), Tone::Held);
     }
 
     #[test]
