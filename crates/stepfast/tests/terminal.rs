@@ -163,13 +163,57 @@ fn in_a_pipe_a_look_is_printed_when_it_changed() {
 #[test]
 fn shells_get_completions() {
     let home = Home::new();
-    for (shell, part) in
-        [("bash", "complete -F"), ("zsh", "#compdef stepfast"), ("fish", "complete -c stepfast")]
-    {
+    // Neither of these is on every machine: each offers commands, verbs of a command and options in its own words.
+    for (shell, parts) in [
+        ("zsh", ["#compdef stepfast", "'message-groups:", "'skip-head:", "'--idempotency-key="]),
+        (
+            "fish",
+            ["complete -c stepfast", "-a \"message-groups\"", "-a \"skip-head\"", "-l idempotency-key "],
+        ),
+    ] {
         let script = home.ok(&["completions", shell]);
-        assert!(script.contains(part) && script.contains("message-groups"), "{shell}");
+        parts.iter().for_each(|part| assert!(script.contains(part), "{part} for {shell}"));
     }
     home.fails(2, &["completions", "basic"]);
+}
+
+#[test]
+fn bash_completes_what_is_begun() {
+    let home = Home::new();
+    let script = home.dir.path().join("completions.bash");
+    std::fs::write(&script, home.ok(&["completions", "bash"])).unwrap();
+    let completed = |words: &[&str]| {
+        let (begun, before) = (words[words.len() - 1], words[words.len() - 2]);
+        let ask = format!(
+            ". \"$0\" && complete -p stepfast && COMP_WORDS=({}) && COMP_CWORD={} && _stepfast stepfast {begun} {before} && printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            words.join(" "),
+            words.len() - 1
+        );
+        let ran = Command::new("bash").args(["-c", &ask]).arg(&script).output().unwrap();
+        assert!(ran.status.success(), "{}", common::text(&ran.stderr));
+        let told = common::text(&ran.stdout);
+        assert!(told.starts_with("complete ") && told.contains(" -F _stepfast stepfast"), "{told}");
+        told.lines().skip(1).map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(completed(&["stepfast", "message-gr"]), ["message-groups"]);
+    assert_eq!(completed(&["stepfast", "steps", "at"]), ["attempts"]);
+    assert_eq!(completed(&["stepfast", "steps", "create", "--idem"]), ["--idempotency-key"]);
+}
+
+#[test]
+fn whoever_has_seen_enough_of_a_script_may_close_the_pipe() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let mut command = home.command(&["completions", shell]);
+        let mut child = command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{shell}: {}", common::text(&ended.stderr));
+    }
 }
 
 #[test]
