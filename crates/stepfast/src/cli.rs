@@ -322,7 +322,7 @@ pub enum Breaker {
     On(Switch),
     /// Dispatch nothing new; everything else goes on
     #[command(mut_arg("why", |why| why.required(true).value_parser(reason)))]
-    Off(Switch),
+    Off(SwitchOff),
     /// Whether work is dispatched, and why not
     Status,
 }
@@ -336,6 +336,12 @@ pub struct Switch {
     pub why: Option<String>,
     #[arg(long, env = "STEPFAST_BY")]
     pub by: Option<String>,
+}
+
+#[derive(Args)]
+pub struct SwitchOff {
+    #[command(flatten)]
+    pub switch: Switch,
     /// Off only for so long
     #[arg(long, value_name = "SECONDS")]
     pub ttl: Option<u64>,

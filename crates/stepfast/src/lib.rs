@@ -41,10 +41,10 @@ pub use model::{
 };
 pub use store::sqlite;
 pub use worker::{
-    Context, ExecAllow, Flow, FlowStart, HttpAllow, Job, JobError, JobResult, Link, NoClient, Processor,
-    Registry, Remote, Runner, RunnerConfig, Signing, Trial, Tried, end, fail, fail_quietly, register_builtin,
-    register_deliver, register_exec, register_http, resolved, retry_after, signing_variable_part, skip, stop,
-    throttle_for,
+    Context, ExecAllow, Flow, FlowStart, Grace, HttpAllow, Job, JobError, JobResult, Link, NoClient,
+    Processor, Registry, Remote, Runner, RunnerConfig, Signing, Trial, Tried, end, fail, fail_quietly,
+    register_builtin, register_deliver, register_exec, register_http, resolved, retry_after,
+    signing_variable_part, skip, stop, throttle_for,
 };
 
 mod local;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::sqlite::Holder;
 use store::{Clock, Database, StoreError, SystemClock};
-use worker::{Registry, Runner, RunnerConfig};
+use worker::{Grace, Registry, Runner, RunnerConfig};
 
 /// How often a step that is waited for is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -107,9 +107,10 @@ impl Local {
     }
 
     /// Let jobs finish, give back the rest, and give the file free.
-    pub async fn stop(self, grace: Duration) -> Result<(), EngineError> {
+    pub async fn stop(self, grace: impl Into<Grace>) -> Result<(), EngineError> {
+        let grace = grace.into();
         for runner in self.runners {
-            runner.stop(grace).await;
+            runner.stop(grace.clone()).await;
         }
         let stopped = self.engine.stop().await;
         let thread = self.thread;

@@ -47,6 +47,9 @@ impl fmt::Display for Unavailable {
 }
 impl std::error::Error for Unavailable {}
 
+/// The exit code of whoever found nobody there.
+const AWAY: u8 = 4;
+
 fn main() -> ExitCode {
     let typed = cli::command().get_matches();
     log_to_stderr();
@@ -56,13 +59,13 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(problem) => {
             eprintln!("stepfast: cannot start: {problem}");
-            return ExitCode::from(4);
+            return ExitCode::from(AWAY);
         }
     };
     match runtime.block_on(done(&typed)) {
         Ok(code) => code,
         Err(problem) => {
-            eprintln!("stepfast: {problem:#}");
+            cmd::note(format_args!("stepfast: {problem:#}"));
             ExitCode::from(code_of(&problem))
         }
     }
@@ -100,7 +103,7 @@ fn code_of(problem: &anyhow::Error) -> u8 {
         || problem.is::<Unavailable>()
         || matches!(engine, Some(E::Stopping));
     match unavailable || is_unreadable_answer(problem) {
-        true => 4,
+        true => AWAY,
         // Refused, or what was given cannot be read.
         false => 3,
     }

@@ -12,7 +12,7 @@ use server::{Later, Processed, Processing, Routing};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use stepfast::{Processor, Registry, register_deliver};
+use stepfast::{Grace, Processor, Registry, register_deliver};
 use transport::Transport;
 use transport::activemq::ActiveMq;
 use transport::embedded::EmbeddedQueue;
@@ -125,7 +125,7 @@ impl Scheduler {
     }
 
     /// Nothing more is published or received; deliveries may end, and are reported.
-    pub async fn stop(self, grace: Duration) {
+    pub async fn stop(self, grace: Grace) {
         if let Some(publisher) = self.publisher {
             publisher.stop().await;
         }

@@ -23,7 +23,7 @@ use std::time::Duration;
 use store::pauses::Waiting;
 use store::{Browse, Clock, PollFilter, SystemClock, WorkflowFilter};
 use wire::{
-    DefinitionPage, DefinitionShow, DefinitionView, PausePage, PauseView, PollPage, WorkflowEventPage,
+    DefinitionPage, DefinitionShow, DefinitionView, PausePage, PollPage, WorkflowEventPage,
     WorkflowEventView, WorkflowPage, WorkflowShow, WorkflowView,
 };
 
@@ -77,20 +77,19 @@ impl Window {
         of: Option<WorkflowId>,
         within: Option<Duration>,
         limit: usize,
-    ) -> Result<Vec<PauseView>> {
+    ) -> Result<PausePage> {
         let limit = limit.clamp(1, limits::PAGE_ROWS_MAX);
         match self {
             Window::Database(browse) => {
                 let due = |span| Waiting::DueBy(SystemClock::default().now() + span);
                 let which = within.map_or(Waiting::All, due);
-                Ok(answers::pauses(browse, (of, which), limit)?.pauses)
+                Ok(answers::pauses(browse, (of, which), limit)?)
             }
             Window::Server { .. } => {
                 let mut query = vec![("limit", limit.to_string())];
                 query.extend(of.map(|id| ("workflow", id.to_string())));
                 query.extend(within.map(|span| ("due_within", span.as_secs().to_string())));
-                let page: PausePage = self.ask(&["v1", "pauses"], &query).await?;
-                Ok(page.pauses)
+                self.ask(&["v1", "pauses"], &query).await
             }
         }
     }
@@ -147,7 +146,7 @@ impl Window {
                 }
             }
         }
-        eprintln!("there are more events; these are the first {}", events.len());
+        crate::cmd::note(format_args!("there are more events; these are the first {}", events.len()));
         Ok(events)
     }
 
@@ -174,7 +173,7 @@ impl Window {
                 next => after = next,
             }
         }
-        eprintln!("there are more definitions; these are the first {}", all.len());
+        crate::cmd::note(format_args!("there are more definitions; these are the first {}", all.len()));
         Ok(all)
     }
 

@@ -108,6 +108,7 @@ fn drain_says_when_it_is_safe() {
     assert!(home.ok(&["drain", "--wait"]).contains("safe to restart"));
     assert_eq!(home.states(), ["completed", "pending"], "nothing new was dispatched");
     assert!(home.ok(&["breaker", "status"]).contains("because deploy"));
+    home.fails(2, &["breaker", "on", "--ttl", "60"]);
     home.ok(&["breaker", "on"]);
     until("it goes on", || home.states() == ["completed", "completed"]);
     home.ok(&["check"]);

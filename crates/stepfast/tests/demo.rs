@@ -7,6 +7,7 @@ use common::{get, until};
 use engine::Stopwatch;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -20,9 +21,13 @@ struct Demo {
 }
 
 impl Demo {
-    fn start(dir: &std::path::Path) -> Demo {
+    fn start(dir: &Path) -> Demo {
+        Demo::start_in(dir, dir)
+    }
+    /// From one directory, with its database in another.
+    fn start_in(from: &Path, dir: &Path) -> Demo {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stepfast"));
-        command.args(["demo", "--port", "0", "--dir"]).arg(dir).current_dir(dir);
+        command.args(["demo", "--port", "0", "--dir"]).arg(dir).current_dir(from);
         for name in ["STEPFAST_DB", "STEPFAST_SERVER", "STEPFAST_KEY", "PORT"] {
             command.env_remove(name);
         }
@@ -141,4 +146,18 @@ fn what_it_says_to_try_can_be_tried_and_a_second_start_finds_the_first() {
     let again = Demo::start(dir.path());
     until("it is there again", || again.rows("/v1/pauses").len() == before);
     assert!(run("check").status.success());
+}
+
+#[test]
+fn what_it_says_to_export_holds_in_another_directory() {
+    let from = tempfile::tempdir().unwrap();
+    let demo = Demo::start_in(from.path(), Path::new("./look around"));
+    let export = demo.said.lines().map(str::trim).find(|line| line.starts_with("export ")).unwrap();
+    let file = from.path().canonicalize().unwrap().join("look around/demo.db");
+    assert_eq!(export, format!("export STEPFAST_DB='sqlite:{}'", file.display()));
+    let script = format!("{export} && exec \"$0\" status");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_stepfast")]).current_dir("/");
+    let ran = shell.env_remove("STEPFAST_SERVER").env_remove("STEPFAST_KEY").output().unwrap();
+    assert!(ran.status.success(), "{export}: {}", common::text(&ran.stderr));
 }

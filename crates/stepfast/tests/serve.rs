@@ -4,8 +4,13 @@
 mod common;
 
 use common::{Home, get, post, until};
+use engine::Stopwatch;
 use serde_json::json;
 use std::process::Command;
+use std::time::Duration;
+
+/// Half of what jobs are given to finish.
+const GRACE: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_killed_server_loses_nothing_and_starts_again_at_once() {
@@ -57,6 +62,24 @@ fn a_server_that_waits_for_jobs_to_finish_is_not_ready() {
     server.stop();
     asked.join().unwrap();
     assert_eq!(home.states(), ["completed"]);
+}
+
+#[test]
+fn a_server_that_is_told_a_second_time_waits_for_no_job() {
+    let home = Home::new();
+    let mut server = home.serve(&[]);
+    home.ok(&["steps", "create", "--action", "sleep", "--arguments", "{\"ms\": 3600000}"]);
+    until("it runs", || home.states() == ["running"]);
+    let watch = Stopwatch::start();
+    server.signal("TERM");
+    let ready = format!("{}/readyz", server.url);
+    until("it says that it stops", || get(&ready).1["detail"].to_string().contains("it is stopping"));
+    server.signal("INT");
+    assert!(server.child.wait().unwrap().success(), "it stops in good order");
+    assert!(watch.elapsed() < GRACE, "it took {:?}", watch.elapsed());
+    let row = &home.json(&["steps", "list", "--all", "--json"])[0];
+    assert_eq!((row["state"].as_str(), row["lost_attempts"].as_i64()), (Some("pending"), Some(0)), "{row}");
+    home.ok(&["check"]);
 }
 
 #[test]

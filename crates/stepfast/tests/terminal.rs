@@ -102,6 +102,49 @@ fn a_look_is_drawn_again_in_its_place() {
 }
 
 #[test]
+fn what_is_said_beside_a_look_stands_below_it_and_lines_end_at_the_edge() {
+    let home = with_steps();
+    let (mut child, mut screen) = seated(home.command(&["steps", "list", "--limit", "1", "--watch=1"]));
+    let (mut all, mut some) = (String::new(), [0u8; 4_096]);
+    while all.matches("\u{1b}[H").count() < 2 || !all.ends_with("\u{1b}[J") {
+        let n = screen.read(&mut some).unwrap();
+        all.push_str(&common::text(&some[..n]));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(all.starts_with("\u{1b}[H"), "nothing is said past the look: {all:?}");
+    for look in all.split("\u{1b}[H").skip(1) {
+        let look = without_colours(look);
+        let noted = look.lines().position(|line| line.starts_with("there are more; see --limit or --all"));
+        assert!(noted > Some(1), "below the head and the row: {look:?}");
+        assert!(look.lines().all(|line| line.chars().count() <= usize::from(COLUMNS)), "{look:?}");
+    }
+}
+
+#[test]
+fn a_watch_outlives_a_server_that_is_started_anew() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    let (url, port) = (server.url.clone(), server.url.rsplit(':').next().unwrap().to_string());
+    let mut command = home.command(&["steps", "list", "--json", "--watch=1", "--server", &url]);
+    let mut child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = |from| std::io::BufRead::lines(std::io::BufReader::new(from)).map(Result::unwrap);
+    let mut rows = lines(Box::new(child.stdout.take().unwrap()) as Box<dyn Read>);
+    let mut notes = lines(Box::new(child.stderr.take().unwrap()));
+    home.ok(&["steps", "create", "--action", "ghost", "--step-key", "before", "--server", &url]);
+    assert!(rows.next().unwrap().contains("before"));
+    server.kill();
+    assert!(notes.next().unwrap().starts_with("stepfast: "));
+    let server = common::Server::spawn(home.command(&["serve", "--port", &port, "--workers", "0"]));
+    home.ok(&["steps", "create", "--action", "ghost", "--step-key", "after", "--server", &url]);
+    assert!(rows.any(|row| row.contains("after")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    server.stop();
+}
+
+#[test]
 fn in_a_pipe_a_look_is_printed_when_it_changed() {
     let home = with_steps();
     let mut command = home.command(&["steps", "list", "--all", "--json", "--watch=1"]);
@@ -120,13 +163,57 @@ fn in_a_pipe_a_look_is_printed_when_it_changed() {
 #[test]
 fn shells_get_completions() {
     let home = Home::new();
-    for (shell, part) in
-        [("bash", "complete -F"), ("zsh", "#compdef stepfast"), ("fish", "complete -c stepfast")]
-    {
+    // Neither of these is on every machine: each offers commands, verbs of a command and options in its own words.
+    for (shell, parts) in [
+        ("zsh", ["#compdef stepfast", "'message-groups:", "'skip-head:", "'--idempotency-key="]),
+        (
+            "fish",
+            ["complete -c stepfast", "-a \"message-groups\"", "-a \"skip-head\"", "-l idempotency-key "],
+        ),
+    ] {
         let script = home.ok(&["completions", shell]);
-        assert!(script.contains(part) && script.contains("message-groups"), "{shell}");
+        parts.iter().for_each(|part| assert!(script.contains(part), "{part} for {shell}"));
     }
     home.fails(2, &["completions", "basic"]);
+}
+
+#[test]
+fn bash_completes_what_is_begun() {
+    let home = Home::new();
+    let script = home.dir.path().join("completions.bash");
+    std::fs::write(&script, home.ok(&["completions", "bash"])).unwrap();
+    let completed = |words: &[&str]| {
+        let (begun, before) = (words[words.len() - 1], words[words.len() - 2]);
+        let ask = format!(
+            ". \"$0\" && complete -p stepfast && COMP_WORDS=({}) && COMP_CWORD={} && _stepfast stepfast {begun} {before} && printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            words.join(" "),
+            words.len() - 1
+        );
+        let ran = Command::new("bash").args(["-c", &ask]).arg(&script).output().unwrap();
+        assert!(ran.status.success(), "{}", common::text(&ran.stderr));
+        let told = common::text(&ran.stdout);
+        assert!(told.starts_with("complete ") && told.contains(" -F _stepfast stepfast"), "{told}");
+        told.lines().skip(1).map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(completed(&["stepfast", "message-gr"]), ["message-groups"]);
+    assert_eq!(completed(&["stepfast", "steps", "at"]), ["attempts"]);
+    assert_eq!(completed(&["stepfast", "steps", "create", "--idem"]), ["--idempotency-key"]);
+}
+
+#[test]
+fn whoever_has_seen_enough_of_a_script_may_close_the_pipe() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let mut command = home.command(&["completions", shell]);
+        let mut child = command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{shell}: {}", common::text(&ended.stderr));
+    }
 }
 
 #[test]

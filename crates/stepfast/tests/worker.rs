@@ -4,9 +4,12 @@
 mod common;
 
 use common::{Home, Server, get, post, until};
+use engine::Stopwatch;
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A process that dies with the test.
 struct Process(Child);
@@ -152,6 +155,29 @@ fn worker_as(home: &Home, server: &Server, flags: &[&str]) -> Process {
     let line = common::first_line(child.stdout.take().unwrap());
     assert!(line.starts_with("working for http://"), "{line}");
     Process(child)
+}
+
+#[test]
+fn a_worker_that_is_told_a_second_time_waits_for_no_job() {
+    let home = Home::new();
+    let server = home.serve(&["--workers", "0"]);
+    let mut command = home.command(&["worker"]);
+    command.env("STEPFAST_SERVER", &server.url).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut worker = Process(command.spawn().unwrap());
+    home.ok(&["steps", "create", "--action", "sleep", "--arguments", "{\"ms\": 3600000}"]);
+    until("it runs", || home.states() == ["running"]);
+    let watch = Stopwatch::start();
+    worker.signal("TERM");
+    let mut said = BufReader::new(worker.0.stderr.take().unwrap()).lines();
+    let line = said.next().unwrap().unwrap();
+    assert!(line.starts_with("stopping: ") && line.ends_with("once more stops at once"), "{line}");
+    worker.signal("TERM");
+    assert!(worker.0.wait().unwrap().success(), "it stops in good order");
+    assert!(watch.elapsed() < Duration::from_secs(10), "it took {:?}", watch.elapsed());
+    let row = &home.json(&["steps", "list", "--all", "--json"])[0];
+    assert_eq!((&row["state"], &row["lost_attempts"]), (&json!("pending"), &json!(0)), "{row}");
+    home.ok(&["check"]);
+    server.stop();
 }
 
 /// An ordinary stop told workers that their session was over, and none of them asked for work again.

@@ -5,12 +5,12 @@
 //!        the loop, so that a job whose place comes free begins also while the engine is away. A place is free when its job is
 //!        gone, not when it was told to go: no more jobs run than there are places.
 
-use crate::Registry;
 use crate::context::Context;
 use crate::held::{Held, Running};
 use crate::lifecycle::panicked;
 use crate::link::Link;
 use crate::processor::Watched;
+use crate::{Grace, Registry};
 use engine::{Clock, EngineError, Handed, ReportAnswer, SessionHandle};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -92,7 +92,7 @@ impl Desk {
         Desk { watched: Some(watched), ..self }
     }
 
-    pub async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) {
+    pub async fn run(mut self, mut stopped: oneshot::Receiver<Grace>) {
         let mut beat = tokio::time::interval(BEAT_EVERY);
         let mut ask = tokio::time::interval(ASK_EVERY);
         ask.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -257,7 +257,7 @@ impl Desk {
         }
     }
 
-    async fn wind_up(mut self, grace: Duration) {
+    async fn wind_up(mut self, grace: Grace) {
         let free = self.n_places.saturating_sub(self.held.n_running());
         let _ = self.link.pause_session(self.session.id).await;
         // What was handed out before the pause is run if it has a place already. What must wait for one is named until it is given
@@ -266,7 +266,7 @@ impl Desk {
             self.take(handed);
         }
         self.begin_waiting(free);
-        let end = tokio::time::sleep(grace);
+        let end = grace.over();
         tokio::pin!(end);
         let mut beat = tokio::time::interval(BEAT_EVERY);
         let mut finished = Vec::new();

@@ -6,6 +6,7 @@ mod desk;
 #[cfg(feature = "remote")]
 mod far;
 mod flow;
+mod grace;
 mod held;
 mod instead;
 mod job;
@@ -26,6 +27,7 @@ pub use builtin::{
 };
 pub use context::Context;
 pub use flow::{Flow, FlowStart};
+pub use grace::Grace;
 pub use instead::{
     abort, end, fail, fail_quietly, poll_again, poll_again_after, resolved, retry_after, skip, stop,
     throttle_for,

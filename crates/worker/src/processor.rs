@@ -3,21 +3,20 @@
 //! Why    a step that was begun is held as any other: by a session with a lease, reported until it is on record, taken back when the
 //!        process dies. So this is a desk that is offered nothing and given what it asks for.
 
-use crate::Registry;
 use crate::desk::{Desk, Joined};
 use crate::link::Link;
+use crate::{Grace, Registry};
 use engine::{Clock, Engine, EngineError, Sent};
 use model::{Name, NotBegun, SessionId, SessionOffer, StepId, limits};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 pub struct Processor {
     engine: Engine,
     watched: Arc<Watched>,
-    desk: Mutex<Option<(oneshot::Sender<Duration>, JoinHandle<()>)>>,
+    desk: Mutex<Option<(oneshot::Sender<Grace>, JoinHandle<()>)>>,
 }
 
 impl Processor {
@@ -51,10 +50,10 @@ impl Processor {
     }
 
     /// Let jobs finish, and give back the rest.
-    pub async fn stop(&self, grace: Duration) {
+    pub async fn stop(&self, grace: impl Into<Grace>) {
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((stop, task)) = desk {
-            let _ = stop.send(grace);
+            let _ = stop.send(grace.into());
             let _ = task.await;
         }
         self.watched.forget_all();

@@ -3,14 +3,13 @@
 //! Why    a desk is a session, and the engine gives a session no more than it has places for: a queue that is full, or whose
 //!        jobs are slow, takes nothing from the others, and nobody counts twice.
 
-use crate::Registry;
 use crate::desk::{Desk, Joined};
 use crate::link::Link;
+use crate::{Grace, Registry};
 use engine::{Clock, EngineError, SystemClock};
 use model::{Name, SessionOffer, limits};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -99,7 +98,7 @@ impl RunnerConfig {
 }
 
 pub struct Runner {
-    desks: Vec<(oneshot::Sender<Duration>, JoinHandle<()>)>,
+    desks: Vec<(oneshot::Sender<Grace>, JoinHandle<()>)>,
 }
 
 impl Runner {
@@ -120,9 +119,10 @@ impl Runner {
     }
 
     /// Take no more work, let jobs finish for a while, and give back the rest at no cost.
-    pub async fn stop(self, grace: Duration) {
+    pub async fn stop(self, grace: impl Into<Grace>) {
+        let grace = grace.into();
         let told = self.desks.into_iter().map(|(stop, task)| {
-            let _ = stop.send(grace);
+            let _ = stop.send(grace.clone());
             task
         });
         // Everyone is told before anyone is waited for: the grace is one for all.

@@ -40,7 +40,8 @@ pub enum Executions {
     /// Show one with its answer and its history
     Show {
         namespace: String,
-        /// Not to be taken for the API key
+        /// Which one, as order-7
+        // `key` alone is the API key.
         #[arg(id = "execution_key", value_name = "KEY")]
         key: String,
     },

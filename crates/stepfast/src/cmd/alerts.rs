@@ -5,6 +5,7 @@ use crate::Refused;
 use crate::cli::{Alerts, Common, ListAlerts};
 use crate::config::Settings;
 use crate::door::{Door, ask_server};
+use crate::screen::plain;
 use anyhow::{Context, Result};
 use model::Timestamp;
 use serde::de::DeserializeOwned;
@@ -108,7 +109,7 @@ async fn list(settings: &Settings, common: &Common, args: &ListAlerts) -> Result
         output::table(&head, page.alerts.into_iter().map(row).collect());
     }
     if let Some(next) = page.next {
-        eprintln!("there are more; see --after {next}");
+        output::note(format_args!("there are more; see --after {next}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -170,10 +171,11 @@ async fn show(settings: &Settings, common: &Common, id: u64) -> Result<ExitCode>
         return Ok(ExitCode::SUCCESS);
     }
     let alert = &shown.alert;
-    output::text(format_args!("alert {id}: {} {} ({})", alert.entity, alert.entity_id, alert.reason));
-    output::text(format_args!("{}, {}: {}", alert.state, alert.severity, alert.message));
+    let (what, reason) = (plain(&alert.entity_id), plain(&alert.reason));
+    output::text(format_args!("alert {id}: {} {what} ({reason})", alert.entity));
+    output::text(format_args!("{}, {}: {}", alert.state, alert.severity, plain(&alert.message)));
     if let Some(notes) = &alert.resolution_notes {
-        output::text(format_args!("resolved: {notes}"));
+        output::text(format_args!("resolved: {}", plain(notes)));
     }
     let rows = shown.history.iter().map(|moment| {
         vec![
@@ -226,7 +228,7 @@ async fn review(
         let whose = alert.assigned_to.as_ref().map(|who| format!(", assigned to {who}")).unwrap_or_default();
         let seen = alert.acknowledged_by.as_ref().map(|who| format!(", acknowledged by {who}"));
         let seen = seen.filter(|_| alert.state == "open").unwrap_or_default();
-        output::text(format_args!("alert {id} is {}{seen}{whose}", alert.state));
+        output::text(plain(&format!("alert {id} is {}{seen}{whose}", alert.state)));
     }
     Ok(ExitCode::SUCCESS)
 }

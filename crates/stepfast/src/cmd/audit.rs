@@ -19,7 +19,7 @@ pub async fn run(settings: &Settings, common: &Common, args: &Audit) -> Result<E
         output::table(&["at", "who", "did", "to", "why", "before", "after"], rows);
     }
     if let Some(next) = page.next {
-        eprintln!("there are more; see --after {next}");
+        output::note(format_args!("there are more; see --after {next}"));
     }
     Ok(ExitCode::SUCCESS)
 }

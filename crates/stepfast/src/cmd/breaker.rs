@@ -3,9 +3,10 @@
 use super::storage::tell_restored;
 use super::{output, whoever};
 use crate::Refused;
-use crate::cli::{Breaker as Verb, Common, Drain, Switch};
+use crate::cli::{Breaker as Verb, Common, Drain, Switch, SwitchOff};
 use crate::config::Settings;
 use crate::door::Door;
+use crate::screen::plain;
 use crate::window::Window;
 use anyhow::Result;
 use engine::Stopwatch;
@@ -21,8 +22,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 pub async fn run(settings: &Settings, common: &Common, verb: Verb) -> Result<ExitCode> {
     match verb {
-        Verb::On(args) => switch(settings, common, &args, false).await,
-        Verb::Off(args) => switch(settings, common, &args, true).await,
+        Verb::On(args) => switch(settings, common, args, To::On).await,
+        Verb::Off(SwitchOff { switch: args, ttl }) => {
+            switch(settings, common, args, To::Off { seconds: ttl }).await
+        }
         Verb::Status => status(settings, common).await,
     }
 }
@@ -42,19 +45,25 @@ fn group(settings: &Settings, common: &Common, name: Option<&String>) -> Result<
     Ok(Some(group))
 }
 
-async fn switch(settings: &Settings, common: &Common, args: &Switch, off: bool) -> Result<ExitCode> {
+/// Which way it is switched; off for good, or for so long.
+#[derive(Clone, Copy)]
+enum To {
+    On,
+    Off { seconds: Option<u64> },
+}
+
+async fn switch(settings: &Settings, common: &Common, args: Switch, to: To) -> Result<ExitCode> {
     let now = SystemClock::default().now();
-    let by = whoever(args.by.clone());
-    let breaker = Breaker {
-        off,
-        why: args.why.clone(),
-        by: Some(by.clone()),
-        since: Some(now),
-        until: args.ttl.filter(|_| off).map(|s| now + Duration::from_secs(s)),
+    let by = whoever(args.by);
+    let (off, seconds) = match to {
+        To::On => (false, None),
+        To::Off { seconds } => (true, seconds),
     };
+    let until = seconds.map(|seconds| now + Duration::from_secs(seconds));
+    let breaker = Breaker { off, why: args.why, by: Some(by.clone()), since: Some(now), until };
     let scope = group(settings, common, args.group.as_ref())?;
     let door = Door::open(settings, common.server.as_deref(), "breaker")?;
-    let done = door.set_breaker(scope, breaker, &by, args.ttl).await;
+    let done = door.set_breaker(scope, breaker, &by, seconds).await;
     door.close().await?;
     tell(&done?, common.json);
     Ok(ExitCode::SUCCESS)
@@ -84,7 +93,7 @@ fn tell(breaker: &BreakerView, json: bool) {
     let by = by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
     let why = why.as_ref().map(|why| format!(", because {why}")).unwrap_or_default();
     let until = until.as_ref().map(|at| format!(", until {}", output::instant(Some(at)))).unwrap_or_default();
-    output::text(format_args!("{scope}: off since {since}{by}{why}{until}"));
+    output::text(plain(&format!("{scope}: off since {since}{by}{why}{until}")));
 }
 
 pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<ExitCode> {
@@ -95,8 +104,8 @@ pub async fn drain(settings: &Settings, common: &Common, args: Drain) -> Result<
             let problem = "dispatching is on, and switching it off goes on record; say why with --why";
             return Err(Refused(problem.into()).into());
         }
-        let switch_args = Switch { group: args.group.clone(), why: args.why, by: args.by, ttl: args.ttl };
-        switch(settings, common, &switch_args, true).await?;
+        let off = Switch { group: args.group.clone(), why: args.why, by: args.by };
+        switch(settings, common, off, To::Off { seconds: args.ttl }).await?;
     }
     let name = scope.as_ref().map(DispatchGroup::as_str);
     let watch = Stopwatch::start();

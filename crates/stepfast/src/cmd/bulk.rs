@@ -5,6 +5,7 @@ use crate::Refused;
 use crate::cli::{Bulk, BulkRun, Common};
 use crate::config::Settings;
 use crate::door::{ask_server, ask_with, server_of};
+use crate::screen::plain;
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::de::DeserializeOwned;
@@ -68,7 +69,7 @@ impl Server<'_> {
         } else {
             foretell(&args, &preview).iter().for_each(|line| match args.dry_run {
                 true => output::text(line),
-                false => eprintln!("{line}"),
+                false => output::note(line),
             });
         }
         if args.dry_run || preview.matched == 0 {
@@ -134,7 +135,7 @@ impl Server<'_> {
             output::table(&heads, page.bulk.iter().map(row).collect());
         }
         if let Some(next) = page.next {
-            eprintln!("there are more; see --after {next}");
+            output::note(format_args!("there are more; see --after {next}"));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -171,7 +172,7 @@ fn foretell(args: &BulkRun, preview: &BulkPreview) -> Vec<String> {
         vec![format!("this would {} {more}{} {}", word(args).replace('_', " "), preview.matched, args.what)];
     for sample in &preview.sample {
         let refused = if sample.refused { "refused: " } else { "" };
-        lines.push(format!("  {}  {refused}{}", sample.id, sample.would));
+        lines.push(format!("  {}  {refused}{}", sample.id, plain(&sample.would)));
     }
     lines
 }
@@ -199,7 +200,7 @@ fn tell(view: &BulkView, json: bool) {
     progress
         .refusals
         .iter()
-        .for_each(|refusal| output::text(format_args!("  {}  {}", refusal.id, refusal.why)));
+        .for_each(|refusal| output::text(format_args!("  {}  {}", refusal.id, plain(&refusal.why))));
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::output;
 use super::storage::tell_restored;
 use crate::cli::{Check, Common};
 use crate::config::Settings;
+use crate::screen::plain;
 use crate::window::Window;
 use anyhow::Result;
 use std::process::ExitCode;
@@ -29,10 +30,10 @@ pub async fn run(settings: &Settings, common: &Common, args: &Check) -> Result<E
     for finding in &checked.findings {
         match common.json {
             true => output::line(finding),
-            false => output::text(format_args!(
+            false => output::text(plain(&format!(
                 "{}: {} ({}; {})",
                 finding.invariant, finding.problem, finding.entity, finding.title
-            )),
+            ))),
         }
     }
     if !checked.clean {

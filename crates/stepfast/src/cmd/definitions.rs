@@ -17,7 +17,7 @@ pub async fn run(settings: &Settings, common: &Common, args: &Definitions) -> Re
         let written = answers::as_written(&definition);
         match common.json {
             true => output::line(&written),
-            false => output::text(serde_json::to_string_pretty(&written)?),
+            false => output::pretty(&written),
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -29,7 +29,7 @@ pub async fn run(settings: &Settings, common: &Common, args: &Definitions) -> Re
         output::table(&head, found.iter().map(cells).collect());
     }
     if let (true, Some(key)) = (found.is_empty(), &args.key) {
-        eprintln!("there is no definition `{key}`; store one with `stepfast apply`");
+        output::note(format_args!("there is no definition `{key}`; store one with `stepfast apply`"));
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

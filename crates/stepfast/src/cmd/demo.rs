@@ -4,10 +4,11 @@ mod orders;
 mod receiver;
 mod scene;
 
-use super::serve::{Running, stop_signals};
+use super::serve::{Running, Signals};
 use crate::cli::Demo;
 use crate::config::{Settings, loopback};
-use anyhow::Result;
+use crate::screen::quoted;
+use anyhow::{Context, Result};
 use std::process::ExitCode;
 use std::time::Duration;
 use store::Database;
@@ -17,25 +18,27 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
     let dir = args
         .dir
         .unwrap_or_else(|| std::env::temp_dir().join(format!("stepfast-demo-{}", std::process::id())));
+    // Whoever looks at it from another terminal stands in another directory.
+    let dir = std::path::absolute(&dir).with_context(|| format!("--dir {}", dir.display()))?;
     settings.database = Database::Sqlite(dir.join("demo.db"));
     settings.bind = loopback(args.port.unwrap_or(settings.bind.port()));
     settings.engine.stuck = scene::stuck(&settings.engine.stuck);
     let (receiver, taking) = receiver::start().await?;
     settings.actions.http = settings.actions.http.and(receiver);
     let running = Running::start(settings.clone()).await?;
-    let stopped = stop_signals();
+    let mut signals = Signals::listen();
     scene::set(&running.local, &running.url, receiver).await?;
     tell(&running.url, &settings);
     let engine = running.local.engine.clone();
     let looking = tokio::spawn(async move { scene::look(&engine).await });
     let orders = tokio::spawn(orders::orders(running.local.engine.clone()));
     tokio::select! {
-        _ = stopped => {}
+        () = signals.next() => {}
         _ = tokio::time::sleep(Duration::from_secs(args.seconds.unwrap_or(u64::MAX / 4))), if args.seconds.is_some() => {}
     }
     looking.abort();
     orders.abort();
-    running.stop().await?;
+    running.stop(signals.grace()).await?;
     taking.abort();
     if !keep {
         let _ = std::fs::remove_dir_all(&dir);
@@ -44,7 +47,7 @@ pub async fn run(mut settings: Settings, args: Demo) -> Result<ExitCode> {
 }
 
 fn tell(url: &str, settings: &Settings) {
-    let db = settings.database.to_string();
+    let db = quoted(&settings.database.to_string());
     println!("Stepfast runs with sample work. Look at it:\n");
     println!("  {url}/step-dispatcher\n");
     println!("Then try, in another terminal:\n");

@@ -18,7 +18,7 @@ pub async fn run(settings: &Settings, common: &Common, args: &Diff) -> Result<Ex
         if common.json { output::line(&entry(change)) } else { output::text(shown(change, Paint::stdout())) }
     }
     if changes.is_empty() {
-        eprintln!("they say the same");
+        output::note("they say the same");
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)

@@ -1,7 +1,7 @@
 //! `dispatch`: decide and run work in this process, for ever or for one tick.
 
 use super::output;
-use super::serve::stop_signals;
+use super::serve::Signals;
 use crate::cli::{Common, Dispatch};
 use crate::config::Settings;
 use crate::{Local, LocalConfig};
@@ -48,10 +48,10 @@ pub async fn run(mut settings: Settings, common: &Common, args: Dispatch) -> Res
     settings.actions.register(&mut registry)?;
     local.run(registry, args.workers).await?;
     if !args.once {
-        let stopped = stop_signals();
+        let mut signals = Signals::listen();
         eprintln!("dispatching; Ctrl-C stops");
-        stopped.await;
-        local.stop(Duration::from_secs(20)).await?;
+        signals.next().await;
+        local.stop(signals.grace()).await?;
         return Ok(ExitCode::SUCCESS);
     }
     let mode = if args.early_return { Mode::EarlyReturn } else { Mode::FixedPoint };

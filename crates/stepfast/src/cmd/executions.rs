@@ -1,6 +1,6 @@
 //! `executions`: what is done once under a key, and what is forgotten of it.
 
-use super::{output, whoever};
+use super::{CUT, output, whoever};
 use crate::Refused;
 use crate::cli::{Common, Executions, ForgetExecutions, ListExecutions};
 use crate::config::Settings;
@@ -14,6 +14,8 @@ use store::executions::ExecutionFilter;
 use wire::{ExecutionView, ForgottenView};
 
 const DAYS_MAX: f64 = 36_500.0;
+/// Columns of the names of facts.
+const NAME: usize = 18;
 
 pub async fn run(settings: &Settings, common: &Common, verb: Executions) -> Result<ExitCode> {
     match verb {
@@ -34,7 +36,7 @@ async fn list(settings: &Settings, common: &Common, args: &ListExecutions) -> Re
         ..ExecutionFilter::default()
     };
     let (mut left, mut after) = (if args.all { usize::MAX } else { args.limit.max(1) }, None);
-    let mut rows = Vec::new();
+    let (mut rows, mut is_cut) = (Vec::new(), false);
     while left > 0 {
         filter.limit = left.min(limits::PAGE_ROWS_MAX);
         let page = window.executions(&filter, after.as_deref()).await?;
@@ -43,6 +45,7 @@ async fn list(settings: &Settings, common: &Common, args: &ListExecutions) -> Re
             true => page.executions.iter().for_each(output::line),
             false => rows.extend(page.executions.into_iter().map(cells)),
         }
+        is_cut = page.next.is_some();
         match page.next {
             None => break,
             next => after = next,
@@ -50,6 +53,9 @@ async fn list(settings: &Settings, common: &Common, args: &ListExecutions) -> Re
     }
     if !common.json {
         output::table(&["namespace", "key", "state", "attempt", "failed", "begun", "kept until"], rows);
+    }
+    if is_cut {
+        output::note(CUT);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -72,19 +78,16 @@ async fn show(settings: &Settings, common: &Common, name: &ExecutionName) -> Res
         output::line(&view);
         return Ok(ExitCode::SUCCESS);
     }
-    let value = serde_json::to_value(&view.execution)?;
-    for (name, value) in value.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
-        let value = value.as_str().map_or_else(|| value.to_string(), String::from);
-        output::text(format_args!("{name:<18} {value}"));
-    }
-    output::text(format_args!("{:<18} {}", "input_hash", view.input_hash));
+    output::facts(NAME, &view.execution);
+    output::fact(NAME, "input_hash", &view.input_hash);
     if let Some(answer) = &view.answer {
-        output::text(format_args!("{:<18} {answer}", "answer"));
+        output::fact(NAME, "answer", answer);
     }
     for moment in &view.history {
         let error = moment.error.as_ref().map(|e| format!(": {e}")).unwrap_or_default();
         let head = format!("attempt {}", moment.attempt);
-        output::text(format_args!("{head:<18} {} {} by …{}{error}", moment.at, moment.event, moment.owner));
+        let told = format_args!("{} {} by …{}{error}", moment.at, moment.event, moment.owner);
+        output::fact(NAME, &head, told);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ use crate::Refused;
 use crate::cli::{AskFlow, Common, Flows, ListFlows, MarkFlow, StartFlow};
 use crate::config::Settings;
 use crate::door::Door;
+use crate::screen::plain;
 use crate::window::Window;
 use anyhow::Result;
 use engine::{FlowWish, Saying};
@@ -28,7 +29,7 @@ pub async fn run(settings: &Settings, common: &Common, verb: Flows) -> Result<Ex
     let done = done?;
     match common.json {
         true => output::line(&done),
-        false => output::text(brief(&done)),
+        false => output::text(plain(&brief(&done))),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -137,7 +138,7 @@ async fn list(settings: &Settings, common: &Common, args: ListFlows) -> Result<E
         }
     }
     if let Some(next) = page.next {
-        eprintln!("there are more; see --after {next}");
+        output::note(format_args!("there are more; see --after {next}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -161,8 +162,8 @@ fn show(shown: &FlowShow, json: bool) {
         return output::line(shown);
     }
     let flow = &shown.flow;
-    output::text(format_args!("{} · {} %", row(flow)[..3].join(" "), shown.percent));
-    output::text(&shown.sentence);
+    output::text(plain(&format!("{} · {} %", row(flow)[..3].join(" "), shown.percent)));
+    output::text(plain(&shown.sentence));
     for (name, value) in [
         ("error", flow.error.clone()),
         ("state before", flow.previous_state.clone()),
@@ -171,7 +172,7 @@ fn show(shown: &FlowShow, json: bool) {
         ("finished", flow.finished_at.as_ref().map(|at| output::instant(Some(at)))),
     ] {
         if let Some(value) = value {
-            output::text(format_args!("{name:<13} {value}"));
+            output::fact(13, name, value);
         }
     }
     for step in &shown.steps {
@@ -179,12 +180,12 @@ fn show(shown: &FlowShow, json: bool) {
         let optional = if step.optional { " (optional)" } else { "" };
         let message = step.message.as_deref().unwrap_or_default();
         let line = format!("  {:<10} {}{optional}  {at}  {message}", step.state, step.name);
-        output::text(line.trim_end());
+        output::text(plain(&line).trim_end());
     }
     for said in &shown.history {
         let step = said.step.as_ref().map(|step| format!(" {step}")).unwrap_or_default();
         let message = said.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
         let (at, event) = (output::instant(Some(&said.at)), said.event.replace('_', " "));
-        output::text(format_args!("  {at}  {event}{step} by {}{message}", said.by));
+        output::text(plain(&format!("  {at}  {event}{step} by {}{message}", said.by)));
     }
 }

@@ -30,10 +30,10 @@ async fn create(settings: &Settings, common: &Common, args: KeyCreate) -> Result
         output::line(&made);
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!(
+    output::note(format_args!(
         "key {} of {} ({}); keep it now, it is not shown again:",
         made.about.id, made.about.name, made.about.role
-    );
+    ));
     output::text(&made.key);
     Ok(ExitCode::SUCCESS)
 }

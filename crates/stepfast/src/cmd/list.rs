@@ -27,7 +27,7 @@ pub async fn run(settings: &Settings, common: &Common, args: &ListWorkflows) -> 
     let head = ["id", "workflow", "state", "created", "took", "labels", "message"];
     output::table(&head, found.iter().map(|view| cells(view, now)).collect());
     if let (true, Some(last)) = (found.len() == filter.limit, found.last()) {
-        eprintln!("there may be more: --after {}", last.id);
+        output::note(format_args!("there may be more: --after {}", last.id));
     }
     Ok(ExitCode::SUCCESS)
 }

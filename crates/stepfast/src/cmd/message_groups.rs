@@ -4,6 +4,7 @@ use super::{BY_HAND, output, steps, whoever};
 use crate::cli::{Common, GroupOperate, MessageGroups, SkipHead};
 use crate::config::Settings;
 use crate::door::Door;
+use crate::screen::plain;
 use crate::window::Window;
 use anyhow::Result;
 use engine::{GroupOperation, GroupVerb};
@@ -44,7 +45,7 @@ async fn list(settings: &Settings, common: &Common, filter: &GroupFilter) -> Res
         output::table(&["message group", "state", "waiting", "head", "why"], rows);
     }
     if let Some(next) = page.next {
-        eprintln!("there are more; see --after {next}");
+        output::note(format_args!("there are more; see --after {next}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -76,8 +77,9 @@ async fn show(settings: &Settings, common: &Common, name: &str, limit: usize) ->
         return Ok(ExitCode::SUCCESS);
     }
     let group = &shown.group;
-    output::text(format_args!("{name} is {}; {} in line", group.state, Count(group.waiting, "step")));
-    group.holds.iter().for_each(|hold| output::text(format_args!("  {}", told(hold))));
+    let in_line = Count(group.waiting, "step");
+    output::text(format_args!("{} is {}; {in_line} in line", plain(name), group.state));
+    group.holds.iter().for_each(|hold| output::text(format_args!("  {}", plain(&told(hold)))));
     let cells = |step: &wire::StepView| {
         let key = step.step_key.clone().unwrap_or_else(|| "-".into());
         let sequence = step.sequence.map_or_else(|| "-".into(), |n| n.to_string());
@@ -119,7 +121,7 @@ async fn operate(
         output::text(format_args!("  step {} -> {}", moved.step_id, moved.to));
     }
     if done.more {
-        eprintln!("there are more steps in this group; run the same again");
+        output::note("there are more steps in this group; run the same again");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -50,6 +50,7 @@ mod worker;
 mod would_create;
 
 pub use again::again;
+pub use output::note;
 
 use crate::bench::{self, BenchArgs};
 use crate::cli::{self, Cli, Command};
@@ -150,6 +151,9 @@ fn bench_args(args: cli::Bench, db: Option<&str>) -> Result<BenchArgs> {
         listen: if args.no_wake { store::Listen::Off } else { store::Listen::On },
     })
 }
+
+/// Beneath a list that ends before what is there does.
+const CUT: &str = "there are more; see --limit or --all";
 
 /// Why, when nobody says so and nobody has to.
 pub const BY_HAND: &str = "by hand";

@@ -17,10 +17,14 @@ pub async fn run(settings: &Settings, common: &Common) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let groups = window.groups().await?.len();
-    let rows = nodes.into_iter().map(|node| cells(node, groups)).collect();
-    output::table(&["node", "host", "address", "started", "state", "decides for", "since", "sessions"], rows);
+    let rows = nodes.into_iter().map(|node| cells(node, groups).to_vec()).collect();
+    output::table(&HEAD, rows);
     Ok(ExitCode::SUCCESS)
 }
+
+/// What an upgrade looks at comes first: where there is no room, the last are left out.
+const HEAD: [&str; 10] =
+    ["node", "host", "version", "state", "leads", "decides for", "since", "address", "started", "sessions"];
 
 fn capacity(node: &NodeView) -> usize {
     node.sessions.iter().map(|session| session.capacity).sum()
@@ -36,18 +40,49 @@ fn brief(node: &NodeView) -> serde_json::Value {
     })
 }
 
-fn cells(node: NodeView, groups: usize) -> Vec<String> {
+fn cells(node: NodeView, groups: usize) -> [String; HEAD.len()] {
     let (sessions, capacity) = (node.sessions.len(), capacity(&node));
     let owns = &node.dispatch_groups;
     let ended = |at| format!("ended {}", output::instant(Some(at)));
-    vec![
+    let leads = match (node.leader, node.standby) {
+        (true, _) => "yes",
+        (_, true) => "stands by",
+        _ => "no",
+    };
+    [
         node.id.clone(),
         format!("{} ({})", node.host, node.pid),
-        node.url.clone().unwrap_or_else(|| "-".into()),
-        output::instant(Some(&node.started_at)),
+        node.version.clone(),
         node.ended_at.as_ref().map_or_else(|| "lives".into(), ended),
+        leads.into(),
         if owns.len() == groups && groups > 0 { "all".into() } else { owns.join(" ") },
         output::instant(node.owned_since.values().flatten().max()),
+        node.url.clone().unwrap_or_else(|| "-".into()),
+        output::instant(Some(&node.started_at)),
         format!("{sessions} ({capacity} jobs)"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(leader: bool, standby: bool) -> Vec<(&'static str, String)> {
+        let node = json!({
+            "id": "7", "host": "a", "pid": 1, "url": null, "version": "1.2.3", "live": true,
+            "started_at": "1970-01-01T00:00:01Z", "seen_at": "1970-01-01T00:00:02Z", "ended_at": null,
+            "dispatch_groups": ["alpha"], "leader": leader, "standby": standby, "sessions": [],
+        });
+        HEAD.into_iter().zip(cells(serde_json::from_value(node).unwrap(), 2)).collect()
+    }
+
+    #[test]
+    fn a_node_says_its_version_and_whether_it_leads() {
+        let leader = shown(true, false);
+        for cell in [("version", "1.2.3"), ("leads", "yes"), ("decides for", "alpha")] {
+            assert!(leader.contains(&(cell.0, cell.1.into())), "{leader:?}");
+        }
+        assert!(shown(false, false).contains(&("leads", "no".into())));
+        assert!(shown(false, true).contains(&("leads", "stands by".into())));
+    }
 }

@@ -5,6 +5,7 @@ use crate::cli::{ChannelSet, Common, Notify, NotifyTest};
 use crate::config::Settings;
 use crate::door::Door;
 use crate::named::labels;
+use crate::screen::plain;
 use crate::{Refused, Unavailable};
 use anyhow::{Result, bail};
 use server::answers;
@@ -20,6 +21,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const WORKERS: usize = 8;
 /// Letters of an answer that are shown.
 const SHOWN: usize = 200;
+/// Columns of the names of facts.
+const NAME: usize = 18;
 
 pub async fn run(settings: &Settings, common: &Common, verb: Notify) -> Result<ExitCode> {
     match verb {
@@ -56,11 +59,7 @@ async fn show(settings: &Settings, common: &Common, name: &str) -> Result<ExitCo
         output::line(&view);
         return Ok(ExitCode::SUCCESS);
     }
-    let value = serde_json::to_value(&view)?;
-    for (name, value) in value.as_object().into_iter().flatten() {
-        let value = value.as_str().map_or_else(|| value.to_string(), String::from);
-        output::text(format_args!("{name:<18} {value}"));
-    }
+    output::facts(NAME, &view);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -86,7 +85,10 @@ async fn set(settings: &Settings, common: &Common, args: ChannelSet) -> Result<E
     match (common.json, &put.secret) {
         (true, _) => output::line(&put),
         (_, Some(secret)) => {
-            eprintln!("channel {}; keep its secret now, it is not shown again:", put.about.name);
+            output::note(format_args!(
+                "channel {}; keep its secret now, it is not shown again:",
+                put.about.name
+            ));
             output::text(secret);
         }
         (_, None) => output::text(format_args!("channel {} is set", put.about.name)),
@@ -192,19 +194,19 @@ fn words(answered: &Answered) -> String {
     let Answered { telling, attempt, arrived } = answered;
     let name = &telling.channel;
     let Some(attempt) = attempt else {
-        let why = telling.why.as_deref().unwrap_or_default();
+        let why = plain(telling.why.as_deref().unwrap_or_default());
         return format!("{name}: {}: {why}", telling.became);
     };
     let delivery = attempt.delivery.as_ref();
     let code = delivery.and_then(|d| d.http_code).map(|code| format!(" {code}")).unwrap_or_default();
     let millis = delivery.map(|d| format!(" in {} ms", d.duration_ms)).unwrap_or_default();
     let body = delivery.and_then(|d| d.response_body.as_deref()).unwrap_or_default();
-    let body: String = body.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let body: String = plain(body).chars().take(SHOWN).collect();
     let body = if body.is_empty() { body } else { format!(": {body}") };
     if *arrived {
         return format!("{name}: the receiver answered{code}{millis}{body}");
     }
-    let why = attempt.message.as_deref().unwrap_or("it did not arrive");
+    let why = plain(attempt.message.as_deref().unwrap_or("it did not arrive"));
     let step = telling.step_id.as_deref().unwrap_or_default();
     format!("{name}: {why}{code}{millis}; `stepfast steps attempts {step}` shows what follows")
 }

@@ -12,13 +12,16 @@ use wire::PauseView;
 pub async fn run(settings: &Settings, common: &Common, args: &Pauses) -> Result<ExitCode> {
     let within = args.due.as_deref().map(|text| span("--due", text)).transpose()?;
     let of = args.workflow.as_deref().map(workflow_id).transpose()?;
-    let found = Window::open(settings, common)?.pauses(of, within, args.limit).await?;
+    let page = Window::open(settings, common)?.pauses(of, within, args.limit).await?;
     if common.json {
-        found.iter().for_each(output::line);
-        return Ok(ExitCode::SUCCESS);
+        page.pauses.iter().for_each(output::line);
+    } else {
+        let head = ["workflow", "definition", "step", "waits for", "state", "since", "until", "reminders"];
+        output::table(&head, page.pauses.into_iter().map(cells).collect());
     }
-    let head = ["workflow", "definition", "step", "waits for", "state", "since", "until", "reminders"];
-    output::table(&head, found.into_iter().map(cells).collect());
+    if page.next.is_some() {
+        output::note("there are more; see --limit");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

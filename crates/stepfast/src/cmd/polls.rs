@@ -35,7 +35,7 @@ async fn list(settings: &Settings, common: &Common, args: &Polls) -> Result<Exit
         output::table(&["next poll", "polls", "workflow", "step", "action", "id"], rows);
     }
     if let Some(next) = page.next {
-        eprintln!("there are more; see --after {next}");
+        output::note(format_args!("there are more; see --after {next}"));
     }
     Ok(ExitCode::SUCCESS)
 }

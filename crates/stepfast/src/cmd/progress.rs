@@ -4,6 +4,7 @@ use super::output;
 use crate::Refused;
 use crate::cli::{Common, Progress};
 use crate::config::Settings;
+use crate::screen::plain;
 use crate::window::Window;
 use anyhow::{Result, bail};
 use model::limits;
@@ -29,7 +30,7 @@ pub async fn run(settings: &Settings, common: &Common, args: &Progress) -> Resul
         if told.as_ref() != Some(&now) {
             match common.json {
                 true => output::line(&now),
-                false => output::text(brief(&now)),
+                false => output::text(plain(&brief(&now))),
             }
         }
         if is_over {
@@ -56,7 +57,7 @@ async fn half_done(window: &Window, common: &Common, args: &Progress) -> Result<
         output::table(&["done", "state", "what", "of", "since", "for people", "id"], rows);
     }
     if let Some(next) = page.next {
-        eprintln!("there may be more; see --after {next}");
+        output::note(format_args!("there may be more; see --after {next}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -86,8 +87,8 @@ fn show(one: &ProgressShow, json: bool) {
     if json {
         return output::line(one);
     }
-    output::text(format_args!("{} {} {}", one.kind, one.name, one.id));
-    output::text(brief(one));
+    output::text(plain(&format!("{} {} {}", one.kind, one.name, one.id)));
+    output::text(plain(&brief(one)));
     let lists = [
         ("completed", &one.completed),
         ("pending", &one.pending),
@@ -96,7 +97,7 @@ fn show(one: &ProgressShow, json: bool) {
         ("cancelled", &one.cancelled),
     ];
     for (word, parts) in lists {
-        parts.iter().for_each(|part| output::text(line(word, part)));
+        parts.iter().for_each(|part| output::text(plain(&line(word, part))));
     }
     for (name, value) in [
         ("of", one.entity.clone()),
@@ -105,12 +106,12 @@ fn show(one: &ProgressShow, json: bool) {
         ("expected by", one.expected_at.as_ref().map(|at| output::instant(Some(at)))),
     ] {
         if let Some(value) = value {
-            output::text(format_args!("{name:<12} {value}"));
+            output::fact(12, name, value);
         }
     }
-    one.waits_for.iter().for_each(|what| output::text(format_args!("{:<12} {what}", "waits for")));
+    one.waits_for.iter().for_each(|what| output::fact(12, "waits for", what));
     if one.left_out > 0 {
-        output::text(format_args!("{:<12} {} more", "not listed", one.left_out));
+        output::fact(12, "not listed", format_args!("{} more", one.left_out));
     }
 }
 

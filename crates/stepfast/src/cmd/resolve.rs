@@ -6,6 +6,7 @@ use crate::Refused;
 use crate::cli::{Common, Compensate, Resolve, RetryCompensation, RetryFrom, SkipCompensation, Steer};
 use crate::config::Settings;
 use crate::named::workflow_id;
+use crate::screen::plain;
 use crate::window::Window;
 use anyhow::{Result, bail};
 use engine::WorkflowVerb;
@@ -56,7 +57,7 @@ async fn ask(settings: &Settings, common: &Common, args: &mut Resolve) -> Result
         bail!(Refused(format!("it is {}: there is nothing to decide", shown.workflow.state)));
     }
     for (n, (word, does)) in choices.iter().enumerate() {
-        eprintln!("  {}  {word:<20} {does}", n + 1);
+        output::note(format_args!("  {}  {word:<20} {does}", n + 1));
     }
     if !std::io::stdin().is_terminal() {
         bail!(Refused("write --decision with one of these; nobody can be asked here".into()));
@@ -94,10 +95,10 @@ fn tell(shown: &WorkflowShow) {
         model::said(&workflow.state)
     ));
     if let Some(message) = &workflow.message {
-        output::text(format_args!("  {message}"));
+        output::text(format_args!("  {}", plain(message)));
     }
     for step in &shown.steps {
-        let error = step.error.as_deref().map(|error| format!("  {error}")).unwrap_or_default();
+        let error = step.error.as_deref().map(|error| format!("  {}", plain(error))).unwrap_or_default();
         output::text(format_args!("  {:<24} {}{error}", step.key, step.state));
     }
 }

@@ -1,6 +1,6 @@
 //! `router`: receives messages from a broker and calls the processing endpoint for each; and what is asked of one that runs.
 
-use super::serve::stop_signals;
+use super::serve::Signals;
 use super::{output, whoever};
 use crate::cli::{Common, Router, RouterVerb};
 use crate::config::{self, Settings};
@@ -44,7 +44,7 @@ async fn route(settings: &Settings, common: &Common, args: Router) -> Result<Exi
         mediation_timeout: settings.router.mediation_timeout(),
         ..RouterConfig::new(targets)
     };
-    let stopped = stop_signals();
+    let mut signals = Signals::listen();
     // Before anybody is told that it runs: a hang-up would end it otherwise.
     let hang_up = signal(SignalKind::hangup())?;
     let routed = Arc::new(Routed(router::Router::start(config, connect(&url).await?)?));
@@ -68,10 +68,17 @@ async fn route(settings: &Settings, common: &Common, args: Router) -> Result<Exi
         }
     };
     let reload = tokio::spawn(reload_pools(routed.clone(), common.clone(), hang_up));
-    stopped.await;
-    eprintln!("stopping: calls have {} s to end, the rest goes back to the queue", GRACE.as_secs());
+    signals.next().await;
+    let seconds = GRACE.as_secs();
+    eprintln!(
+        "stopping: calls have {seconds} s to end, the rest goes back to the queue; once more stops at once"
+    );
     reload.abort();
-    routed.0.stop(GRACE).await;
+    tokio::select! {
+        _ = routed.0.stop(GRACE) => {}
+        // What it has not answered for, the broker gives to somebody else.
+        () = signals.next() => {}
+    }
     if let Some(shown) = shown {
         shown.abort();
     }

@@ -3,7 +3,7 @@
 //! Why    it needs nothing: no server, no database, no worker. Where a server has the database, that one does the work.
 
 use super::apply::{apply_all, tell_apart};
-use super::serve::stop_signals;
+use super::serve::Signals;
 use super::watch::{Until, View, ended, follow};
 use super::{output, whoever};
 use crate::cli::{Common, Run};
@@ -11,7 +11,7 @@ use crate::config::Settings;
 use crate::door::{Door, DryRun};
 use crate::files::{self, File};
 use crate::named::{input, labels, workflow_id};
-use crate::screen::{Changes, Detail, Live, Paint, Shown, lines};
+use crate::screen::{Changes, Detail, Live, Paint, Shown, lines, quoted};
 use crate::window::Window;
 use crate::{Refused, Unavailable};
 use anyhow::{Context, Result, bail};
@@ -42,21 +42,21 @@ pub async fn run(mut settings: Settings, common: &Common, args: Run) -> Result<E
         settings.engine.published.clear();
     }
     let is_gone = own.as_ref().is_some_and(|own| !own.keep);
-    let stopped = stop_signals();
+    let mut signals = Signals::listen();
     let mut door = Door::open(&settings, common.server.as_deref(), "run")?;
     let all = all_of(&mut door, &settings, common, (&files, start, args.workers));
     let shown = tokio::select! {
         shown = all => Some(shown),
-        () = stopped => None,
+        () = signals.next() => None,
     };
     door.close().await?;
     match shown {
         Some(shown) => Ok(told(&shown?, common.json)?),
         None => {
-            eprintln!(
+            output::note(format_args!(
                 "interrupted{}",
                 if is_gone { "" } else { "; it goes on when an engine has this database again" }
-            );
+            ));
             Ok(ExitCode::FAILURE)
         }
     }
@@ -111,7 +111,7 @@ async fn all_of(
     let shown = shown?;
     if std::io::stderr().is_terminal() {
         let now = SystemClock::default().now();
-        lines(&shown, Detail::Whole, now, Paint::stderr()).iter().for_each(|line| eprintln!("{line}"));
+        lines(&shown, Detail::Whole, now, Paint::stderr()).iter().for_each(|line| output::note(line));
     }
     Ok(shown)
 }
@@ -145,7 +145,7 @@ fn told(shown: &Shown, json: bool) -> Result<ExitCode> {
         output::line(&shown.workflow);
     } else if let Some(answer) = &shown.workflow.output {
         let value: serde_json::Value = serde_json::from_str(answer.get())?;
-        output::text(serde_json::to_string_pretty(&value)?);
+        output::pretty(&value);
     }
     Ok(ended(shown))
 }
@@ -174,7 +174,10 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         if self.keep {
-            eprintln!("kept; look at it with: export STEPFAST_DB={}", self.database());
+            output::note(format_args!(
+                "kept; look at it with: export STEPFAST_DB={}",
+                quoted(&self.database().to_string())
+            ));
         } else {
             let _ = std::fs::remove_dir_all(&self.dir);
         }

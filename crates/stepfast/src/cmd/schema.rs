@@ -9,7 +9,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
     if json {
         output::line(&schema);
     } else {
-        output::text(serde_json::to_string_pretty(&schema)?);
+        output::pretty(&schema);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,12 +12,13 @@ use server::Site;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use stepfast::Registry;
+use stepfast::{Grace, Registry};
 use store::SystemClock;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// How long jobs may go on after a stop was asked for.
+/// How long jobs may go on after a stop was asked for, unless it is asked for again.
 const GRACE: Duration = Duration::from_secs(20);
 
 pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
@@ -29,18 +30,17 @@ pub async fn run(mut settings: Settings, args: Serve) -> Result<ExitCode> {
     };
     settings.engine.standby |= args.standby;
     settings.workers = args.workers.unwrap_or(settings.workers).min(limits::SESSION_CAPACITY_MAX);
-    let stopped = stop_signals();
+    let mut signals = Signals::listen();
     let running = Running::start(settings).await?;
     println!("listening on {}", running.url);
     tokio::select! {
-        () = stopped => {}
+        () = signals.next() => {}
         () = running.local.engine.gone() => {
             // A node that decides nothing only holds others up; whoever started it starts it again.
             bail!(Unavailable("the engine has fallen; what it held is taken over when it is started again".into()));
         }
     }
-    eprintln!("stopping: jobs have {} s to finish, the rest is given back", GRACE.as_secs());
-    running.stop().await?;
+    running.stop(signals.grace()).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -126,12 +126,12 @@ impl Running {
         Ok(Running { local, url, scheduler, close, site, tracer })
     }
 
-    pub async fn stop(self) -> Result<()> {
+    pub async fn stop(self, grace: Grace) -> Result<()> {
         self.local.engine.announce_stop();
         if let Some(scheduler) = self.scheduler {
-            scheduler.stop(GRACE).await;
+            scheduler.stop(grace.clone()).await;
         }
-        self.local.stop(GRACE).await?;
+        self.local.stop(grace).await?;
         if let Some(tracer) = self.tracer {
             tracer.stop().await;
         }
@@ -144,21 +144,32 @@ impl Running {
     }
 }
 
-/// Until Ctrl-C or SIGTERM, from the moment of this call on: whoever is told that it runs may stop it at once.
-pub fn stop_signals() -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
-    async move {
-        let [term, interrupt] = signals;
-        match (term, interrupt) {
-            (Ok(mut term), Ok(mut interrupt)) => {
-                tokio::select! {
-                    _ = term.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
-            }
-            // Without its own ear the process ends the way the system ends it.
-            _ => std::future::pending().await,
+/// Ctrl-C and SIGTERM, from the moment they are listened for: whoever is told that it runs may stop it at once.
+pub struct Signals {
+    both: Option<[Signal; 2]>,
+}
+
+impl Signals {
+    pub fn listen() -> Signals {
+        let [term, interrupt] = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+        // Without its own ear the process ends the way the system ends it.
+        Signals { both: term.ok().zip(interrupt.ok()).map(|(term, interrupt)| [term, interrupt]) }
+    }
+
+    pub async fn next(&mut self) {
+        let Some([term, interrupt]) = &mut self.both else { return std::future::pending().await };
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = interrupt.recv() => {}
         }
+    }
+
+    /// What jobs are given after the first of them. Whoever sends a second does not wait for them.
+    pub fn grace(mut self) -> Grace {
+        let seconds = GRACE.as_secs();
+        eprintln!(
+            "stopping: jobs have {seconds} s to finish, the rest is given back; once more stops at once"
+        );
+        Grace::of(GRACE).unless(async move { self.next().await })
     }
 }

@@ -5,6 +5,7 @@ use crate::cli::{Cancel, Common, Pause, Resume, Steer};
 use crate::config::Settings;
 use crate::door::Door;
 use crate::named::{payload, workflow_id};
+use crate::screen::plain;
 use crate::window::Window;
 use crate::{Refused, Unavailable};
 use anyhow::{Result, bail};
@@ -99,7 +100,7 @@ impl Order {
     pub async fn is_agreed(&self, settings: &Settings, common: &Common, consent: Consent) -> Result<bool> {
         let (n, verb) = (self.ids.len(), self.verb.word());
         if n == 0 {
-            eprintln!("there is nothing to {verb}");
+            output::note(format_args!("there is nothing to {verb}"));
         }
         if n == 0 || self.steer.dry_run || consent == Consent::Given {
             return Ok(true);
@@ -107,10 +108,10 @@ impl Order {
         let window = Window::open(settings, common)?;
         for id in self.ids.iter().take(NAMED_MAX) {
             let row = window.workflow(*id).await?.workflow;
-            eprintln!("  {} {}@{} {}", row.id, row.workflow, row.version, row.state);
+            output::note(format_args!("  {} {}@{} {}", row.id, row.workflow, row.version, row.state));
         }
         if n > NAMED_MAX {
-            eprintln!("  … and {} more", n - NAMED_MAX);
+            output::note(format_args!("  … and {} more", n - NAMED_MAX));
         }
         let meant = Count(n, "workflow");
         if !std::io::stdin().is_terminal() {
@@ -147,14 +148,14 @@ impl Order {
                 }
                 Err(problem) => {
                     refused += 1;
-                    eprintln!("stepfast: {problem:#}");
+                    output::note(format_args!("stepfast: {problem:#}"));
                 }
             }
         }
         door.close().await?;
         outcome?;
         if ids.len() == limits::PAGE_ROWS_MAX {
-            eprintln!("there may be more; ask again");
+            output::note("there may be more; ask again");
         }
         Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(3) })
     }
@@ -178,5 +179,5 @@ pub(super) fn told(done: &WorkflowOperatedView, json: bool) {
     let would = if done.dry_run { "would go" } else { "went" };
     let WorkflowOperatedView { id, from, to, revision, .. } = done;
     output::text(format_args!("workflow {id} {would}: {from} -> {to} (revision {revision})"));
-    done.effects.iter().for_each(|effect| output::text(format_args!("  {effect}")));
+    done.effects.iter().for_each(|effect| output::text(format_args!("  {}", plain(effect))));
 }

@@ -1,10 +1,11 @@
 //! `steps`: create, list, show and move them.
 
-use super::{BY_HAND, output, whoever, would_create};
+use super::{BY_HAND, CUT, output, whoever, would_create};
 use crate::Refused;
 use crate::cli::{Common, Create, List, Operate, Steps};
 use crate::config::{Settings, suggest};
 use crate::door::{self, Door};
+use crate::screen::plain;
 use crate::window::Window;
 use anyhow::{Context, Result};
 use engine::{Operation, SeenStep, Verb};
@@ -18,6 +19,8 @@ use wire::{AttemptView, ProgressView, StepShow, StepView};
 
 /// Of a message in a table; `--json` has all of it.
 const MESSAGE_CHARS: usize = 100;
+/// Columns of the names of facts.
+const NAME: usize = 18;
 
 pub async fn run(settings: &Settings, common: &Common, verb: Steps) -> Result<ExitCode> {
     match verb {
@@ -138,7 +141,7 @@ fn filter(args: &List) -> Result<Filter> {
 async fn list(settings: &Settings, common: &Common, args: &List) -> Result<ExitCode> {
     let (window, mut filter) = (Window::open(settings, common)?, filter(args)?);
     let mut left = if args.all { usize::MAX } else { args.limit.max(1) };
-    let mut rows = Vec::new();
+    let (mut rows, mut is_cut) = (Vec::new(), false);
     while left > 0 {
         filter.limit = left.min(model::limits::PAGE_ROWS_MAX);
         let page = window.steps(&filter).await?;
@@ -147,6 +150,7 @@ async fn list(settings: &Settings, common: &Common, args: &List) -> Result<ExitC
             true => page.steps.iter().for_each(output::line),
             false => rows.extend(page.steps.iter().map(cells)),
         }
+        is_cut = page.next.is_some();
         match page.next {
             Some(next) => filter.after = Some(step_id(&next)?),
             None => break,
@@ -154,6 +158,9 @@ async fn list(settings: &Settings, common: &Common, args: &List) -> Result<ExitC
     }
     if !common.json {
         output::table(&["id", "key", "action", "state", "reason", "group", "attempt", "created"], rows);
+    }
+    if is_cut {
+        output::note(CUT);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -196,18 +203,14 @@ async fn show(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode
         output::line(&shown);
         return Ok(ExitCode::SUCCESS);
     }
-    let value = serde_json::to_value(&shown.step)?;
-    for (name, value) in value.as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
-        let value = value.as_str().map_or_else(|| value.to_string(), String::from);
-        output::text(format_args!("{name:<18} {value}"));
-    }
+    output::facts(NAME, &shown.step);
     told_beside(&shown);
     let state = shown.step.state.parse::<State>().ok();
     if state.is_some_and(|state| !state.is_terminal()) {
         let is_held = state.is_some_and(State::is_in_flight) && !is_parked(&shown.step);
         let head = if is_held { "It is running:" } else { "It is not running because:" };
         output::text(head);
-        shown.why.iter().for_each(|w| output::text(format_args!("  - {w}")));
+        shown.why.iter().for_each(|why| output::text(format_args!("  - {}", plain(why))));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -215,23 +218,23 @@ async fn show(settings: &Settings, common: &Common, id: &str) -> Result<ExitCode
 /// What its runs came to and said.
 fn told_beside(shown: &StepShow) {
     if let Some(progress) = &shown.progress {
-        output::text(format_args!("{:<18} {progress}", "progress"));
+        output::fact(NAME, "progress", progress);
     }
     for attempt in &shown.attempts {
         let message = attempt.message.as_ref().map(|m| format!(": {m}")).unwrap_or_default();
         let at = output::instant(Some(&attempt.at));
         let delivery = attempt.delivery.as_ref().map(|d| format!(" {d}")).unwrap_or_default();
         let head = format!("attempt {}", attempt.attempt);
-        output::text(format_args!("{head:<18} {at} {}{delivery}{message}", attempt.outcome));
+        output::fact(NAME, &head, format_args!("{at} {}{delivery}{message}", attempt.outcome));
     }
     for poll in shown.polls.iter().flat_map(|polls| &polls.last) {
         let (at, head) = (output::instant(Some(&poll.at)), format!("poll {}", poll.number));
         let data = poll.data.as_ref().map(|data| format!(": {data}")).unwrap_or_default();
-        output::text(format_args!("{head:<18} {at} {}{data}", poll.verdict));
+        output::fact(NAME, &head, format_args!("{at} {}{data}", poll.verdict));
     }
     for line in &shown.log {
         let at = output::instant(Some(&line.at));
-        output::text(format_args!("{:<18} {at} {}", format!("log {}", line.attempt), line.text));
+        output::fact(NAME, &format!("log {}", line.attempt), format_args!("{at} {}", line.text));
     }
 }
 

@@ -50,9 +50,9 @@ pub fn tell_restored(window: &Window) -> Result<()> {
     // A server says it in its breaker.
     let Window::Database(browse) = window else { return Ok(()) };
     let Some(restored) = browse.restored()? else { return Ok(()) };
-    eprintln!(
+    output::note(format_args!(
         "this database is a copy of {}, and nothing of it is dispatched until `stepfast breaker on` confirms it",
         output::time(Some(restored.taken_at))
-    );
+    ));
     Ok(())
 }

@@ -142,9 +142,11 @@ fn show(detection: &DetectionView, auto_resolve: bool) {
     }
     output::table(&[if detection.dry_run { "would be" } else { "outcome" }, "count"], done);
     detection.asked.iter().for_each(|rule| {
-        eprintln!("rule {rule}: its action was asked; what it answers is heard by a later look")
+        output::note(format_args!(
+            "rule {rule}: its action was asked; what it answers is heard by a later look"
+        ))
     });
-    detection.faults.iter().for_each(|fault| eprintln!("{fault}"));
+    detection.faults.iter().for_each(|fault| output::note(fault));
 }
 
 async fn rules(settings: &Settings, common: &Common) -> Result<ExitCode> {
@@ -190,7 +192,7 @@ async fn rules(settings: &Settings, common: &Common) -> Result<ExitCode> {
     });
     output::table(&head, rows.collect());
     if !page.auto {
-        eprintln!("no remedy is applied by itself; switch them on with `stepfast stuck auto on`");
+        output::note("no remedy is applied by itself; switch them on with `stepfast stuck auto on`");
     }
     Ok(ExitCode::SUCCESS)
 }

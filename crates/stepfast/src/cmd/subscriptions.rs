@@ -66,10 +66,10 @@ fn told(made: &SubscriptionMadeView, json: bool) -> Result<ExitCode> {
     let about = &made.about;
     match &made.secret {
         Some(secret) => {
-            eprintln!(
+            output::note(format_args!(
                 "subscription {} ({}); keep its secret now, it is not shown again:",
                 about.id, about.name
-            );
+            ));
             output::text(secret);
         }
         None => output::text(format_args!("subscription {} ({}) is changed", about.id, about.name)),
@@ -118,7 +118,7 @@ async fn show(settings: &Settings, common: &Common, id: SubscriptionId) -> Resul
     if common.json {
         output::line(&view);
     } else {
-        output::text(serde_json::to_string_pretty(&view)?);
+        output::pretty(&view);
     }
     Ok(ExitCode::SUCCESS)
 }

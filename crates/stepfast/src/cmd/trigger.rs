@@ -5,6 +5,7 @@ use crate::cli::{Common, Trigger};
 use crate::config::Settings;
 use crate::door::Door;
 use crate::named::{payload, workflow_id};
+use crate::screen::plain;
 use anyhow::Result;
 use engine::{TokenOrder, TriggerOrder};
 use std::process::ExitCode;
@@ -42,7 +43,10 @@ async fn token(settings: &Settings, common: &Common, args: Trigger) -> Result<Ex
     if common.json {
         output::line(&made);
     } else {
-        eprintln!("whoever has this token may answer once, also at {}; it is not shown again:", made.page);
+        output::note(format_args!(
+            "whoever has this token may answer once, also at {}; it is not shown again:",
+            made.page
+        ));
         output::text(&made.token);
     }
     Ok(ExitCode::SUCCESS)
@@ -50,6 +54,6 @@ async fn token(settings: &Settings, common: &Common, args: Trigger) -> Result<Ex
 
 fn told(triggered: &TriggeredView) -> String {
     let TriggeredView { workflow_id, trigger, verdict, why, state } = triggered;
-    let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let why = why.as_ref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
     format!("{trigger} {verdict}{why} (workflow {workflow_id} {})", model::said(state))
 }

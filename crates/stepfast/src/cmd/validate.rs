@@ -16,8 +16,8 @@ pub fn run(args: &Validate, json: bool) -> Result<ExitCode> {
     } else {
         faults.iter().for_each(|fault| output::text(shown(fault, Paint::stdout())));
         match faults.len() {
-            0 => eprintln!("{} without a fault", Count(files.len(), "definition")),
-            n => eprintln!("{}", Count(n, "fault")),
+            0 => output::note(format_args!("{} without a fault", Count(files.len(), "definition"))),
+            n => output::note(format_args!("{}", Count(n, "fault"))),
         }
     }
     Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

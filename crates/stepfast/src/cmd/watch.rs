@@ -60,7 +60,7 @@ impl View {
             }
             View::Json(changes) => changes.since(shown, now).iter().for_each(output::line),
             View::Talk(changes) => {
-                changes.since(shown, now).iter().for_each(|c| eprintln!("{}", c.line(Paint::stderr())))
+                changes.since(shown, now).iter().for_each(|c| output::note(c.line(Paint::stderr())))
             }
         }
     }

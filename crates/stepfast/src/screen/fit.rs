@@ -1,10 +1,12 @@
 //! Tables that fit the terminal: one line for each row, the widest columns cut first, an id last, and the last columns left out
 //! where even that does not help.
 
-use super::Paint;
+use super::columns::{columns, cut};
+use super::paint::Tone;
+use super::{Paint, plain};
 use comfy_table::{Cell, Color, Table, presets};
 
-/// A column with fewer letters than this says nothing any more.
+/// A column narrower than this says nothing any more.
 const LEAST: usize = 8;
 /// What stands between two columns.
 const GAP: usize = 2;
@@ -20,12 +22,15 @@ pub fn width() -> Option<u16> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0)
 }
 
-/// As a table that is no wider than this; as wide as it is where nobody looks.
+/// As a table that is no wider than this; as wide as it is where nobody looks. A cell is words: what it holds breaks no line, and is no
+/// order to a terminal.
 pub fn table(head: &[&str], rows: Vec<Vec<String>>, width: Option<u16>, paint: Paint) -> Fitted {
-    let columns: Vec<Column> = head.iter().enumerate().map(|(n, name)| Column::of(name, n, &rows)).collect();
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|text| plain(text)).collect()).collect();
+    let all: Vec<Column> = head.iter().enumerate().map(|(n, name)| Column::of(name, n, &rows)).collect();
     let widths = width.map_or_else(
-        || columns.iter().map(|column| column.wide).collect(),
-        |width| widths(&columns, usize::from(width)),
+        || all.iter().map(|column| column.wide).collect(),
+        |width| widths(&all, usize::from(width)),
     );
     let state = head.iter().position(|name| *name == "state");
     let mut table = Table::new();
@@ -53,15 +58,11 @@ struct Column {
 impl Column {
     fn of(name: &str, n: usize, rows: &[Vec<String>]) -> Column {
         let cells = || rows.iter().filter_map(|row| row.get(n));
-        let wide = cells().map(|text| letters(text)).max().unwrap_or(0).max(letters(name));
+        let wide = cells().map(|text| columns(text)).max().unwrap_or(0).max(columns(name));
         // Somebody will copy it.
         let is_id = cells().any(|text| text.len() == 36 && text.matches('-').count() == 4);
         Column { wide, least: if is_id { wide } else { wide.min(LEAST) } }
     }
-}
-
-fn letters(text: &str) -> usize {
-    text.chars().count()
 }
 
 /// How wide the first columns are, as many as there is room for.
@@ -88,13 +89,6 @@ fn widths(columns: &[Column], width: usize) -> Vec<usize> {
     widths
 }
 
-fn cut(text: &str, wide: usize) -> String {
-    match letters(text) > wide {
-        true => text.chars().take(wide.saturating_sub(1)).chain(['…']).collect(),
-        false => text.to_string(),
-    }
-}
-
 /// A state in its colour, and everything else as it is.
 fn painted(cell: Cell, text: &str, paint: Paint) -> Cell {
     match (paint == Paint::Colour).then(|| colour(text)).flatten() {
@@ -105,12 +99,12 @@ fn painted(cell: Cell, text: &str, paint: Paint) -> Cell {
 
 /// As [`Paint::state`] paints it.
 fn colour(state: &str) -> Option<Color> {
-    match state.split(' ').next()? {
-        "succeeded" | "completed" => Some(Color::DarkGreen),
-        "failed" | "timed_out" | "compensation_failed" => Some(Color::DarkRed),
-        "paused" | "stopped" | "polling" | "blocked" => Some(Color::DarkYellow),
-        "running" | "dispatched" | "compensating" => Some(Color::DarkCyan),
-        _ => None,
+    match Tone::of(state) {
+        Tone::Good => Some(Color::DarkGreen),
+        Tone::Bad => Some(Color::DarkRed),
+        Tone::Held => Some(Color::DarkYellow),
+        Tone::Busy => Some(Color::DarkCyan),
+        Tone::Quiet => None,
     }
 }
 
@@ -150,6 +144,28 @@ mod tests {
         assert_eq!(narrower.left_out, ["state", "message"]);
         assert!(narrower.text.lines().all(|line| line.chars().count() <= 30), "{}", narrower.text);
         assert!(narrower.text.contains("0195e3a0-0000-7000"), "{}", narrower.text);
+    }
+
+    #[test]
+    fn letters_of_two_columns_fit_too() {
+        let row = ["決済", "failed", "銀行が応答しませんでした、理由は誰にも分かりません"]
+            .map(String::from)
+            .to_vec();
+        for width in [24, 31, 40] {
+            let shown =
+                table(&["key", "state", "message"], vec![row.clone()], Some(width), Paint::Plain).text;
+            let widest = shown.lines().map(columns).max();
+            assert!(widest <= Some(usize::from(width)), "{width}: {shown}");
+            assert!(shown.lines().count() == 2 && shown.contains("決済  failed  銀"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_cell_breaks_no_line_and_gives_no_order() {
+        let row = vec!["a\u{1b}[2Jb\nc".to_string(), "failed".into()];
+        let shown = table(&["message", "state"], vec![row], None, Paint::Plain).text;
+        assert!(shown.ends_with("a [2Jb c  failed"), "{shown:?}");
+        assert_eq!(shown.lines().count(), 2, "{shown:?}");
     }
 
     #[test]

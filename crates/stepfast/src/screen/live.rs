@@ -1,5 +1,6 @@
 //! Lines that are drawn again in place, on a terminal.
 
+use super::paint::{Paint, harmless};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub struct Live {
@@ -26,8 +27,9 @@ impl Live {
             self.lines.push(self.screen.add(ProgressBar::new(0).with_style(style)));
         }
         for (line, text) in self.lines.iter().zip(lines) {
-            if line.message() != *text {
-                line.set_message(text.clone());
+            let text = harmless(text, Paint::stderr());
+            if line.message() != text {
+                line.set_message(text);
             }
         }
     }

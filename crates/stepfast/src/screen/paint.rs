@@ -43,14 +43,37 @@ impl Paint {
     pub fn cyan(self, text: &str) -> String {
         self.with("36", text)
     }
-    /// In the colour of a state, of a workflow or of a step.
+    /// In the colour of a state.
     pub fn state(self, state: &str, text: &str) -> String {
-        match state {
-            "succeeded" | "completed" => self.green(text),
-            "failed" | "timed_out" => self.red(text),
-            "paused" | "stopped" | "polling" => self.yellow(text),
-            "running" | "dispatched" => self.cyan(text),
-            _ => self.dim(text),
+        match Tone::of(state) {
+            Tone::Good => self.green(text),
+            Tone::Bad => self.red(text),
+            Tone::Held => self.yellow(text),
+            Tone::Busy => self.cyan(text),
+            Tone::Quiet => self.dim(text),
+        }
+    }
+}
+
+/// How a state is to be taken, of whatever it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tone {
+    Good,
+    Bad,
+    Held,
+    Busy,
+    Quiet,
+}
+
+impl Tone {
+    /// By its first word: what is told of it may stand behind.
+    pub fn of(state: &str) -> Tone {
+        match state.split(' ').next().unwrap_or_default() {
+            "succeeded" | "completed" => Tone::Good,
+            "failed" | "timed_out" | "compensation_failed" => Tone::Bad,
+            "paused" | "stopped" | "polling" | "blocked" => Tone::Held,
+            "running" | "dispatched" | "compensating" => Tone::Busy,
+            _ => Tone::Quiet,
         }
     }
 }
@@ -58,6 +81,33 @@ impl Paint {
 /// What people read may come from anywhere; a terminal must not take it for orders.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Words of ours with words from anywhere among them: lines stay lines, colours stay where there are any, and no other order to a
+/// terminal is left.
+pub fn harmless(text: &str, paint: Paint) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(c) = rest.chars().next() {
+        let taken = match colour_order(rest).filter(|_| paint == Paint::Colour) {
+            Some(order) => {
+                shown.push_str(order);
+                order.len()
+            }
+            None => {
+                shown.push(if c.is_control() && c != '\n' { ' ' } else { c });
+                c.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    shown
+}
+
+/// The order for a colour with which this begins.
+pub fn colour_order(text: &str) -> Option<&str> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[end..].starts_with('m').then(|| &text[.."\u{1b}[".len() + end + 1])
 }
 
 #[cfg(test)]
@@ -69,5 +119,21 @@ mod tests {
         assert_eq!(Paint::Plain.state("failed", "x"), "x");
         assert_eq!(Paint::Colour.state("failed", "x"), "\u{1b}[31mx\u{1b}[0m");
         assert_eq!(plain("a\u{1b}[2Jb\n"), "a [2Jb ");
+    }
+
+    #[test]
+    fn every_state_of_a_failure_has_the_same_colour() {
+        for state in ["failed", "timed_out", "compensation_failed", "failed (3 times)"] {
+            assert_eq!(Paint::Colour.state(state, "x"), Paint::Colour.red("x"), "{state}");
+        }
+        assert_eq!(Paint::Colour.state("compensating", "x"), Paint::Colour.cyan("x"));
+        assert_eq!(Tone::of("blocked"), Tone::Held);
+    }
+
+    #[test]
+    fn of_orders_to_a_terminal_only_colours_are_left() {
+        let told = "\u{1b}[31mfailed\u{1b}[0m\n\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}1m\u{1b}[";
+        assert_eq!(harmless(told, Paint::Colour), "\u{1b}[31mfailed\u{1b}[0m\n ]0;title  [2J 1m [");
+        assert_eq!(harmless(told, Paint::Plain), " [31mfailed [0m\n ]0;title  [2J 1m [");
     }
 }

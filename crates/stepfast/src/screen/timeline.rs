@@ -19,7 +19,7 @@ pub struct Moment {
 
 impl Moment {
     pub fn line(&self, paint: Paint) -> String {
-        let step = self.step_key.as_ref().map(|key| format!(" {key}")).unwrap_or_default();
+        let step = self.step_key.as_ref().map(|key| format!(" {}", plain(key))).unwrap_or_default();
         let note = self.note.as_ref().map(|note| format!("  {}", plain(note))).unwrap_or_default();
         format!("{}  {}{step}{}", paint.dim(&self.at), self.kind, paint.dim(&note))
     }

@@ -133,7 +133,7 @@ impl Window {
                 None => return Ok(all),
             }
         }
-        eprintln!("there are more; these are the first {}", all.len());
+        crate::cmd::note(format_args!("there are more; these are the first {}", all.len()));
         Ok(all)
     }
 }

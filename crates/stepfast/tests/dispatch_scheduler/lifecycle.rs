@@ -27,13 +27,18 @@ fn a_job_is_pending_queued_processing_and_completed() {
     let (_, shown) = get(&format!("{}/v1/steps/{}", server.url, id.as_str().unwrap()));
     assert!(shown["why"].to_string().contains("its message is in the queue"), "{shown}");
     scene.receiver.shut(true);
-    scene.home.ok(&["router", "activate", "DISPATCH-POOL"]);
+    let activated = scene.home.json(&["router", "activate", "DISPATCH-POOL", "--json"]);
+    assert_eq!(activated, [json!({"code": "DISPATCH-POOL", "active": true})]);
     scene.until_status(&server, "a", "PROCESSING");
     scene.receiver.shut(false);
     scene.until_status(&server, "a", "COMPLETED");
     assert_eq!(scene.receiver.heard().len(), 1);
     let table = scene.home.ok(&["router", "status"]);
     assert!(table.contains("DISPATCH-POOL") && table.contains("processed 1"), "{table}");
+    let status = &scene.home.json(&["router", "status", "--json"])[0];
+    let pool = &status["pools"][0];
+    assert_eq!((&pool["code"], &pool["status"]), (&json!("DISPATCH-POOL"), &json!("ACTIVE")), "{status}");
+    assert_eq!((&status["counters"]["processed"], status["held"].is_number()), (&json!(1), true), "{status}");
     scene.home.ok(&["check"]);
     server.stop();
 }

@@ -59,7 +59,9 @@ fn a_router_of_its_own_answers_this_machine_alone_and_reads_its_pools_again() {
         told
     });
     assert_eq!(told, [415, 403, 403]);
-    home.ok(&["--server", &router.url, "router", "suspend", "first"]);
+    let asked = |verb: &[&str]| home.json(&[&["--server", &router.url, "--json", "router"], verb].concat());
+    assert_eq!(asked(&["suspend", "first"]), [json!({"code": "first", "active": false})]);
+    assert_eq!(asked(&["reset-breakers"]), [json!({ "reset": null })]);
     assert_eq!(shown()["pools"][1]["status"], "SUSPENDED");
     write("second");
     until("it listens to signals", || {

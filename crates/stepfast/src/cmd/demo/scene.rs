@@ -174,6 +174,6 @@ async fn flows(engine: &Engine) -> Result<()> {
 pub async fn look(engine: &Engine) {
     tokio::time::sleep(SOON + Duration::from_secs(1)).await;
     if let Err(problem) = engine.detect(DetectOrder::default()).await {
-        eprintln!("the demo could not look for what is stuck: {problem}");
+        crate::cmd::note(format_args!("the demo could not look for what is stuck: {problem}"));
     }
 }
