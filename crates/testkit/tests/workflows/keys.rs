@@ -69,9 +69,7 @@ async fn a_start_under_a_key_is_done_once_and_labels_are_found() {
 #[tokio::test]
 async fn those_in_which_nothing_has_happened_for_long_are_found() {
     let mut stage = Stage::new().await;
-    stage
-        .define("workflow: still\nversion: 1.0.0\nsteps:\n  - { key: a, action: ghost }\n")
-        .await;
+    stage.define("workflow: still\nversion: 1.0.0\nsteps:\n  - { key: a, action: ghost }\n").await;
     let hours = |n: u64| Duration::from_secs(n * 3_600);
     let old = stage.start("still", json!({})).await;
     stage.settle().await;
