@@ -7,6 +7,74 @@ use crate::states::{self, done, started};
 use serde_json::{Value, json};
 use stepfast_server::{self as server, Site};
 
+/// Which workflow, its state, the verb, and the state that it comes to.
+pub const OF_WORKFLOWS: [(&str, &str, &str, &str); 12] = [
+    ("plain", "running", "pause", "paused"),
+    ("plain", "paused", "resume", "running"),
+    ("asked", "paused", "resume", "running"),
+    ("broken", "failed", "retry", "running"),
+    ("broken", "failed", "retry_from_step", "running"),
+    ("broken-undoable", "failed", "compensate", "compensating"),
+    ("undoable", "running", "compensate", "compensating"),
+    ("broken", "failed", "mark_resolved", "failed"),
+    ("stuck", "compensation_failed", "retry_compensation", "compensating"),
+    ("stuck", "compensation_failed", "skip_compensation", "compensated"),
+    ("plain", "running", "cancel", "cancelled"),
+    ("withdrawn", "running", "cancel", "compensating"),
+];
+/// The verb of a step that waits, and the state that it comes to.
+pub const OF_STEPS: [(&str, &str); 5] = [
+    ("complete", "completed"),
+    ("skip", "skipped"),
+    ("fail", "failed"),
+    ("stop", "stopped"),
+    ("cancel", "cancelled"),
+];
+/// Which message group, the verb, and the state that it comes to.
+pub const OF_GROUPS: [(&str, &str, &str); 7] = [
+    ("waits", "pause", "paused"),
+    ("waits", "resume", "waiting"),
+    ("waits", "skip-head", "waiting"),
+    ("waits", "cancel", "idle"),
+    ("blocked", "requeue", "blocked"),
+    ("blocked", "ignore", "idle"),
+    ("blocked-and-paused", "unblock", "idle"),
+];
+/// The verb of an alert, and what its history says of it.
+pub const OF_ALERTS: [(&str, &str); 6] = [
+    ("ack", "acknowledged"),
+    ("assign", "assigned"),
+    // The words of its moment.
+    ("unassign", "nobody"),
+    ("note", "note"),
+    ("resolve", "resolved"),
+    ("reopen", "reopened"),
+];
+/// The verb of a flow, what is declared for it, its state then, what its history says, and what it is told before.
+pub const OF_FLOWS: [(&str, &str, &str, &str, &str); 3] = [
+    (
+        "retry",
+        "retry",
+        "pending",
+        "retry_asked",
+        "A step would be made that does what was declared to do it again.",
+    ),
+    (
+        "cancel",
+        "cancel",
+        "pending",
+        "cancel_asked",
+        "A step would be made that does what was declared to call it off.",
+    ),
+    (
+        "cancel",
+        "nothing",
+        "cancelled",
+        "cancel_asked",
+        "It would be cancelled for good, and nothing would be undone by that.",
+    ),
+];
+
 struct Desk {
     place: Place,
     url: String,
@@ -51,6 +119,19 @@ impl Desk {
         would.as_str().unwrap().to_string()
     }
 
+    /// Press a verb of the page that is open, be told what would happen, and leave it.
+    fn leave(&mut self, verb: &str) {
+        self.fill("why", "seen to");
+        self.click(&format!("[data-verb=\"{verb}\"]"));
+        self.leave_it();
+    }
+
+    fn leave_it(&mut self) {
+        self.browser.until("!document.getElementById('sure').hidden");
+        self.click("#leave");
+        assert_eq!(self.browser.eval("document.getElementById('sure').hidden"), true);
+    }
+
     fn until_state(&mut self, state: &str) {
         let shown = state.replace('_', " ");
         self.browser.until(&format!("document.querySelector('h1 .state').textContent === '{shown}'"));
@@ -65,21 +146,7 @@ impl Desk {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_verb_of_a_workflow() {
     let mut desk = Desk::open().await;
-    let table = [
-        ("plain", "running", "pause", "paused"),
-        ("plain", "paused", "resume", "running"),
-        ("asked", "paused", "resume", "running"),
-        ("broken", "failed", "retry", "running"),
-        ("broken", "failed", "retry_from_step", "running"),
-        ("broken-undoable", "failed", "compensate", "compensating"),
-        ("undoable", "running", "compensate", "compensating"),
-        ("broken", "failed", "mark_resolved", "failed"),
-        ("stuck", "compensation_failed", "retry_compensation", "compensating"),
-        ("stuck", "compensation_failed", "skip_compensation", "compensated"),
-        ("plain", "running", "cancel", "cancelled"),
-        ("withdrawn", "running", "cancel", "compensating"),
-    ];
-    for (workflow, state, verb, to) in table {
+    for (workflow, state, verb, to) in OF_WORKFLOWS {
         let first = if (workflow, state) == ("plain", "paused") { "running" } else { state };
         let id = started(&desk.place, workflow, json!({}), first).await;
         let at = format!("/v1/workflows/{id}");
@@ -112,22 +179,15 @@ async fn every_verb_of_a_workflow() {
     }
     let audit = desk.place.get("/v1/audit?limit=50").await.ok();
     let pressed = audit["audit"].as_array().unwrap().iter().filter(|row| row["why"] == "seen to").count();
-    assert_eq!(pressed, table.len(), "each is on record, with the words: {audit}");
+    assert_eq!(pressed, OF_WORKFLOWS.len(), "each is on record, with the words: {audit}");
     desk.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_verb_of_a_step() {
     let mut desk = Desk::open().await;
-    let verbs = [
-        ("complete", "completed"),
-        ("skip", "skipped"),
-        ("fail", "failed"),
-        ("stop", "stopped"),
-        ("cancel", "cancelled"),
-    ];
-    let made = desk.place.create(&json!(vec![json!({"action": "ghost"}); verbs.len()]).to_string()).await;
-    for ((verb, to), id) in verbs.iter().zip(&made) {
+    let made = desk.place.create(&json!(vec![json!({"action": "ghost"}); OF_STEPS.len()]).to_string()).await;
+    for ((verb, to), id) in OF_STEPS.iter().zip(&made) {
         desk.look_at(&format!("/step-dispatcher/steps/{id}"));
         assert_eq!(desk.press(verb), format!("It is pending and would be {to} for good."));
         desk.until_state(to);
@@ -144,16 +204,7 @@ async fn every_verb_of_a_step() {
 async fn every_verb_of_a_message_group() {
     let mut desk = Desk::open().await;
     states::message_groups(&desk.place).await;
-    let table = [
-        ("waits", "pause", "paused"),
-        ("waits", "resume", "waiting"),
-        ("waits", "skip-head", "waiting"),
-        ("waits", "cancel", "idle"),
-        ("blocked", "requeue", "blocked"),
-        ("blocked", "ignore", "idle"),
-        ("blocked-and-paused", "unblock", "idle"),
-    ];
-    for (group, verb, to) in table {
+    for (group, verb, to) in OF_GROUPS {
         let at = format!("/v1/message-groups/{group}");
         desk.look_at(&format!("/message-groups/{group}"));
         let before = blocked_by(&desk.place.get(&at).await.ok());
@@ -170,7 +221,7 @@ async fn every_verb_of_a_message_group() {
     let audit = desk.place.get("/v1/audit?limit=20").await.ok();
     let pressed = audit["audit"].as_array().unwrap().iter().filter(|row| row["why"] == "seen to");
     let pressed: Vec<&str> = pressed.filter_map(|row| row["verb"].as_str()).collect();
-    assert!(pressed.iter().rev().eq(table.iter().map(|(_, verb, _)| verb)), "{pressed:?}");
+    assert!(pressed.iter().rev().eq(OF_GROUPS.iter().map(|(_, verb, _)| verb)), "{pressed:?}");
     desk.close().await;
 }
 
@@ -203,15 +254,7 @@ async fn every_verb_of_an_alert() {
     desk.look_at(&format!("/alerts/{alert}"));
     desk.click("[data-verb=assign]");
     desk.browser.until("document.getElementById('told').textContent === 'Write first whose it is.'");
-    for (verb, moment) in [
-        ("ack", "acknowledged"),
-        ("assign", "assigned"),
-        // The words of its moment.
-        ("unassign", "nobody"),
-        ("note", "note"),
-        ("resolve", "resolved"),
-        ("reopen", "reopened"),
-    ] {
+    for (verb, moment) in OF_ALERTS {
         desk.fill("text", "bo");
         desk.click(&format!("[data-verb=\"{verb}\"]"));
         let is_told = "document.getElementById('text').value === '' && !document.querySelector('#verbs button').disabled
@@ -225,29 +268,7 @@ async fn every_verb_of_an_alert() {
 async fn every_verb_of_a_flow_is_told_first_and_what_needs_a_reason_asks_for_it() {
     let mut desk = Desk::open().await;
     let declared = json!({"action": "noop"});
-    for (verb, declares, state, moment, would) in [
-        (
-            "retry",
-            "retry",
-            "pending",
-            "retry_asked",
-            "A step would be made that does what was declared to do it again.",
-        ),
-        (
-            "cancel",
-            "cancel",
-            "pending",
-            "cancel_asked",
-            "A step would be made that does what was declared to call it off.",
-        ),
-        (
-            "cancel",
-            "nothing",
-            "cancelled",
-            "cancel_asked",
-            "It would be cancelled for good, and nothing would be undone by that.",
-        ),
-    ] {
+    for (verb, declares, state, moment, would) in OF_FLOWS {
         let mut flow =
             json!({"type": "payment", "entity_id": format!("{verb} {declares}"), "steps": ["debited"]});
         if declares != "nothing" {
@@ -279,6 +300,72 @@ async fn every_verb_of_a_flow_is_told_first_and_what_needs_a_reason_asks_for_it(
         assert_eq!(said["message"], "seen to", "the words go on record");
         desk.until_state(state);
     }
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_told_can_be_left_as_it_is_everywhere() {
+    let mut desk = Desk::open().await;
+    let letter = json!([{"action": "ghost", "message_group": "waits", "mode": "block_on_error"}]);
+    let step = desk.place.create(&letter.to_string()).await.remove(0);
+    let workflow = started(&desk.place, "plain", json!({}), "running").await;
+    let flow = json!({"type": "payment", "entity_id": "7", "steps": ["debited"]}).to_string();
+    let flow = done(&desk.place, "/v1/flows", flow).await["flow"]["id"].as_str().unwrap().to_string();
+    for (page, verb) in [
+        (format!("/step-dispatcher/steps/{step}"), "cancel"),
+        (format!("/workflows/{workflow}"), "cancel"),
+        ("/message-groups/waits".to_string(), "pause"),
+        (format!("/flows/{flow}"), "cancel"),
+    ] {
+        desk.look_at(&page);
+        desk.leave(verb);
+    }
+    desk.look_at("/bulk");
+    desk.fill("action", "ghost");
+    desk.fill("verb", "cancel");
+    desk.fill("why", "seen to");
+    desk.click("#order button");
+    desk.leave_it();
+    let audit = desk.place.get("/v1/audit?limit=50").await.ok();
+    assert!(!audit.to_string().contains("seen to"), "nothing was done: {audit}");
+    assert_eq!(desk.place.get("/v1/bulk").await.ok()["bulk"], json!([]));
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_around_a_page_and_the_switch_for_everything() {
+    let mut desk = Desk::open().await;
+    desk.look_at("/step-dispatcher");
+    desk.click("#switch");
+    desk.browser.until("document.getElementById('off').open");
+    desk.click("#off-leave");
+    assert_eq!(desk.browser.eval("document.getElementById('off').open"), false);
+    assert_eq!(desk.place.get("/v1/breaker").await.ok()["can_dispatch_steps"], true, "it was left on");
+    desk.click("[href=\"/step-dispatcher?span=day\"]");
+    let is_day = "document.querySelector('[aria-label=\"How far back\"] [aria-current]').textContent === 'The last day'";
+    desk.browser.until(&format!("location.search === '?span=day' && {is_day}"));
+    desk.click("#keys-open");
+    assert_eq!(desk.browser.eval("document.getElementById('keys').open"), true);
+    desk.click("#keys-close");
+    assert_eq!(desk.browser.eval("document.getElementById('keys').open"), false);
+    desk.look_at("/settings");
+    for (state, can_dispatch) in [("off", false), ("on", true)] {
+        desk.browser.eval("window.isOld = true");
+        desk.click("[data-row=everywhere] button");
+        desk.browser.until("document.getElementById('sure').open");
+        desk.fill("sure-why", "seen to");
+        desk.click("#sure-do");
+        // The page is read anew when it is done.
+        let is_so =
+            "!window.isOld && document.querySelector('[data-row=everywhere] .state').textContent === 'STATE'";
+        desk.browser.until(&is_so.replace("STATE", state));
+        assert_eq!(desk.place.get("/v1/breaker").await.ok()["can_dispatch_steps"], can_dispatch);
+    }
+    desk.look_at("/audit");
+    desk.fill("verb", "breaker off");
+    desk.click("form[role=search] button");
+    let only = "[...document.querySelectorAll('main li.attempt b')].map((one) => one.textContent).join()";
+    desk.browser.until(&format!("location.search.includes('verb=breaker+off') && {only} === 'breaker off'"));
     desk.close().await;
 }
 
@@ -316,6 +403,12 @@ async fn every_form_that_finds_something() {
         desk.click("form[role=search] button");
         desk.browser.until(&found);
     }
+    let letter = |group: &str| json!({"action": "ghost", "message_group": group, "mode": "block_on_error"});
+    desk.place.create(&json!([letter("north-1"), letter("south-1")]).to_string()).await;
+    desk.look_at("/message-groups");
+    desk.fill("name", "north-");
+    desk.click("form[role=search] button");
+    desk.browser.until(&format!("location.search === '?name=north-' && {lists}'north-1'"));
     desk.look_at("/executions");
     desk.fill("namespace", "pay");
     desk.fill("key", "order-7");

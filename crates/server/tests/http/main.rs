@@ -45,6 +45,7 @@ mod payloads;
 mod place;
 mod polls;
 mod pools;
+mod pressed;
 mod progress;
 mod reach;
 mod reading;
