@@ -52,6 +52,7 @@ fn what_somebody_gave_as_a_reason_gives_none_either() {
     home.ok(&["breaker", "off", "--why", ORDER]);
     let status = read(&home, &["breaker", "status"]);
     assert!(status.contains("because a [2Jb c"), "{status}");
+    read(&home, &["status"]);
     let audit = read(&home, &["audit", "--verb", "breaker off"]);
     assert!(audit.lines().count() == 2 && audit.contains("a [2Jb c"), "{audit}");
 }

@@ -91,7 +91,7 @@ impl Tallies {
         if !json {
             self.done.lines(went).iter().for_each(super::output::text);
         }
-        self.refused.lines("refused").iter().for_each(|line| super::output::note(line));
+        self.refused.lines("refused").iter().for_each(super::output::note);
     }
 }
 

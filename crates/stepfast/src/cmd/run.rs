@@ -111,7 +111,7 @@ async fn all_of(
     let shown = shown?;
     if std::io::stderr().is_terminal() {
         let now = SystemClock::default().now();
-        lines(&shown, Detail::Whole, now, Paint::stderr()).iter().for_each(|line| output::note(line));
+        lines(&shown, Detail::Whole, now, Paint::stderr()).iter().for_each(output::note);
     }
     Ok(shown)
 }

@@ -146,7 +146,7 @@ fn show(detection: &DetectionView, auto_resolve: bool) {
             "rule {rule}: its action was asked; what it answers is heard by a later look"
         ))
     });
-    detection.faults.iter().for_each(|fault| output::note(fault));
+    detection.faults.iter().for_each(output::note);
 }
 
 async fn rules(settings: &Settings, common: &Common) -> Result<ExitCode> {
