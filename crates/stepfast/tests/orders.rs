@@ -24,6 +24,7 @@ fn what_a_step_failed_with_gives_no_order_to_a_terminal() {
     let create = ["steps", "create", "--action", "fail", "--max-attempts", "1", "--arguments", &arguments];
     let line = ["--message-group", "line", "--mode", "block_on_error"];
     let id = home.ok(&[&create[..], &line].concat());
+    home.ok(&[&["steps", "create", "--action", "ghost"][..], &line].concat());
     home.ok(&["dispatch", "--once"]);
     let shown = read(&home, &["steps", "show", id.trim()]);
     assert!(shown.contains("a [2Jb c"), "{shown}");
