@@ -24,6 +24,7 @@ fn what_a_step_failed_with_gives_no_order_to_a_terminal() {
     let create = ["steps", "create", "--action", "fail", "--max-attempts", "1", "--arguments", &arguments];
     let line = ["--message-group", "line", "--mode", "block_on_error"];
     let id = home.ok(&[&create[..], &line].concat());
+    home.ok(&[&["steps", "create", "--action", "ghost"][..], &line].concat());
     home.ok(&["dispatch", "--once"]);
     let shown = read(&home, &["steps", "show", id.trim()]);
     assert!(shown.contains("a [2Jb c"), "{shown}");
@@ -52,6 +53,7 @@ fn what_somebody_gave_as_a_reason_gives_none_either() {
     home.ok(&["breaker", "off", "--why", ORDER]);
     let status = read(&home, &["breaker", "status"]);
     assert!(status.contains("because a [2Jb c"), "{status}");
+    read(&home, &["status"]);
     let audit = read(&home, &["audit", "--verb", "breaker off"]);
     assert!(audit.lines().count() == 2 && audit.contains("a [2Jb c"), "{audit}");
 }

@@ -5,7 +5,7 @@ use crate::cli::Common;
 use crate::config::Settings;
 use crate::door::ask_with;
 use crate::host_name;
-use crate::screen::Paint;
+use crate::screen::{Paint, plain};
 use anyhow::{Context, Result};
 use serde_json::json;
 use server::answers;
@@ -22,19 +22,20 @@ pub async fn run(settings: &Settings, common: &Common) -> Result<ExitCode> {
     let paint = Paint::stdout();
     let dispatching = match view.can_dispatch_steps {
         true => paint.green("on"),
-        false => paint.yellow(view.words.breaker.as_deref().unwrap_or("off")),
+        false => paint.yellow(&plain(view.words.breaker.as_deref().unwrap_or("off"))),
     };
-    let alerts = view.words.alerts.as_ref().map_or_else(|| "none is open".into(), |text| paint.red(text));
+    let alerts =
+        view.words.alerts.as_ref().map_or_else(|| "none is open".into(), |text| paint.red(&plain(text)));
     let lines = [
         ("dispatching", dispatching),
-        ("restart", view.words.restart.clone()),
+        ("restart", plain(&view.words.restart)),
         ("alerts", alerts),
         (
             "oldest",
             view.words
                 .oldest
                 .as_deref()
-                .map_or("nothing waits to start".into(), |words| words.replacen("oldest ", "", 1)),
+                .map_or("nothing waits to start".into(), |words| plain(&words.replacen("oldest ", "", 1))),
         ),
         ("steps", counts(&view.global, paint)),
     ];
