@@ -4,7 +4,7 @@
 //!        tracer: what it does not take is dropped and counted.
 
 use crate::meters::untold;
-use model::{Name, StepId, Timestamp, Trace, Workflow, WorkflowId, attempt_span, workflow_span};
+use model::{Name, StepId, Timestamp, Trace, Workflow, WorkflowId, attempt_span, hide_sealed, workflow_span};
 use prometheus::IntCounter;
 use rules::board::{Changes, StepChange};
 use store::WorkflowWrite;
@@ -79,7 +79,7 @@ pub(crate) fn attempts(changes: &Changes, now: Timestamp) -> impl Iterator<Item 
         let above = before.traced();
         let failed =
             step.failed_attempts > before.failed_attempts || step.lost_attempts > before.lost_attempts;
-        let told = || detail.error_message.clone().or_else(|| detail.note.clone()).unwrap_or_default();
+        let told = || readable(detail.error_message.as_ref().or(detail.note.as_ref()));
         above.sampled.then(|| Span {
             span: attempt_span(before.id, before.attempt),
             follows: (before.attempt > 1).then(|| attempt_span(before.id, before.attempt - 1)),
@@ -118,9 +118,14 @@ pub(crate) fn workflows(writes: &[WorkflowWrite]) -> impl Iterator<Item = Span> 
             ended_at,
             outcome: workflow.state.word(),
             error: (workflow.state != model::WorkflowState::Succeeded)
-                .then(|| workflow.message.clone().unwrap_or_default()),
+                .then(|| readable(workflow.message.as_ref())),
         })
     })
+}
+
+/// A collector is read by people who are not told secrets.
+fn readable(words: Option<&String>) -> String {
+    words.map_or_else(String::new, |words| hide_sealed(words).unwrap_or_else(|| words.clone()))
 }
 
 fn above(workflow: &Workflow) -> Trace {

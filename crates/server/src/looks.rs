@@ -146,6 +146,9 @@ mod tests {
             _ = looks.ask(Age::None, first) => panic!("it is held"),
             () = std::future::ready(()) => {}
         }
+        while counted.counts().0 == 0 {
+            tokio::task::yield_now().await;
+        }
         let again = looks.ask(Age::None, quick(&counted, Ok(())));
         let (again, sent) = tokio::join!(biased; again, async { let_go.send(()) });
         assert!(again.is_ok() && sent.is_ok());

@@ -372,6 +372,12 @@ async fn s33_no_canary_is_in_any_log_answer_page_error_or_copy() {
     assert!(shown["a copy of the database"].contains("sealed:v1:k1:"), "it holds what stands for them");
     server.stop();
     let heard = outside.heard();
+    let sealed = heard.iter().find(|one| said(one).contains("sealed:v1:"));
+    assert!(
+        sealed.is_none(),
+        "what stands for a secret is of use to nobody outside: {}",
+        said(sealed.unwrap())
+    );
     shown.extend(heard.iter().enumerate().map(|(n, one)| (format!("heard {n} {}", one.path), said(one))));
     shown.insert("the log".into(), text(&std::fs::read(log).unwrap()));
     assert!(shown["the log"].contains("TRACE"), "it says all it can");
