@@ -85,7 +85,8 @@ async fn gone(place: &Place, host: &str) {
     let done = json!([{"step": made[0], "attempt": 1, "outcome": "complete"}]);
     let report = json!({"session": given["session"], "reports": done});
     place.post("/v1/worker/report", report.to_string()).await.ok();
-    place.post("/v1/worker/leave", json!({"session": given["session"]}).to_string()).await.ok();
+    let leave = json!({"session": given["session"], "give_back": true});
+    place.post("/v1/worker/leave", leave.to_string()).await.ok();
 }
 
 /// Something more waits, and the hosts are drawn anew because of it.
@@ -116,7 +117,7 @@ async fn a_hand_on_a_host_stays_on_it_and_what_was_unfolded_stays_so() {
         "of three none is unfolded"
     );
     let about = "document.querySelector('[data-host=carl] .aside').textContent";
-    assert_eq!(browser.eval(about), "offline");
+    browser.until(&format!("{about} === 'offline'"));
     browser.eval("document.querySelector('[data-host=berta] > summary').click()");
     browser.eval("document.querySelector('[data-host=berta] > summary').focus()");
     let held = "[document.activeElement.tagName, document.activeElement.closest('details')?.dataset.host]";
