@@ -84,8 +84,8 @@
 
   function again(inMs = EVERY_MS) {
     clearTimeout(timer);
+    follow();
     if (isWatched()) timer = setTimeout(refresh, inMs);
-    else follow();
   }
 
   /** The figures without what the time alone changes. */
@@ -94,12 +94,15 @@
     return JSON.stringify(figures);
   }
 
+  /** A browser that was refused once does not come back by itself. */
+  const isUnheard = () => source === null || source.readyState === EventSource.CLOSED;
+
   /** The figures of everything change when anything does; a page that waits for its turn to be read need not be told again. */
   function follow() {
     if (!isWatched()) {
       if (source !== null) source.close();
       source = null;
-    } else if (source === null && "listens" in document.documentElement.dataset) {
+    } else if (isUnheard() && "listens" in document.documentElement.dataset) {
       source = new EventSource("/step-dispatcher/live");
       source.addEventListener("message", (event) => {
         const figures = news(event.data);
@@ -118,7 +121,6 @@
       if (document.hidden) clearTimeout(timer);
       else refresh();
     });
-    follow();
     again();
   }
 

@@ -133,6 +133,8 @@
       const view = await answer.json();
       if (mine > discardUpTo) show(view);
       isLost(false);
+      // A browser that was refused once does not come back by itself.
+      if (source?.readyState === EventSource.CLOSED) listen();
     } catch {
       isLost(true);
     }

@@ -82,12 +82,10 @@ impl App {
     }
 
     /// Whether somebody who was let in still would be: a key may have been revoked since, or a browser signed out.
-    pub async fn still_knows(&self, caller: &Caller) -> bool {
+    pub async fn still_knows(&self, caller: &Caller) -> Result<bool, ApiError> {
         match caller {
-            Caller::Key { key, shown, .. } => {
-                self.keys.is_live(key.id, *shown, self.now()).await.unwrap_or(false)
-            }
-            Caller::Loopback | Caller::Nobody => true,
+            Caller::Key { key, shown, .. } => self.keys.is_live(key.id, *shown, self.now()).await,
+            Caller::Loopback | Caller::Nobody => Ok(true),
         }
     }
 

@@ -121,7 +121,7 @@ impl Listener {
                     return Some(self.event(&event));
                 }
             }
-            if !self.app.still_knows(&self.caller).await || !self.read().await {
+            if !self.app.still_knows(&self.caller).await.unwrap_or(false) || !self.read().await {
                 return None;
             }
         }

@@ -145,8 +145,15 @@ impl Onlooker {
     async fn news(&mut self) -> Option<Event> {
         loop {
             let changed = timeout(EVERY, self.figures.changed()).await;
-            if !self.app.still_knows(&self.caller).await {
-                return None;
+            match self.app.still_knows(&self.caller).await {
+                Ok(true) => {}
+                Ok(false) => return None,
+                // Nothing is told until it is known; whoever was sent away now would find nobody, and not come back.
+                Err(_) => {
+                    self.figures.mark_changed();
+                    sleep(EVERY).await;
+                    continue;
+                }
             }
             if let Ok(changed) = changed {
                 changed.ok()?;

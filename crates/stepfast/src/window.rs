@@ -24,7 +24,7 @@ use store::pauses::Waiting;
 use store::{Browse, Clock, PollFilter, SystemClock, WorkflowFilter};
 use wire::{
     DefinitionPage, DefinitionShow, DefinitionView, PausePage, PollPage, WorkflowEventPage,
-    WorkflowEventView, WorkflowPage, WorkflowShow, WorkflowView,
+    WorkflowEventView, WorkflowPage, WorkflowShow,
 };
 
 /// Workflows inside each other that are shown in one tree, and how deep.
@@ -47,10 +47,6 @@ impl Window {
             }
             None => Ok(Window::Database(Box::new(settings.database.browse()?))),
         }
-    }
-
-    pub async fn workflows(&self, filter: &WorkflowFilter) -> Result<Vec<WorkflowView>> {
-        Ok(self.workflow_page(filter).await?.workflows)
     }
 
     /// A page of workflows, newest first, and where the next begins.

@@ -145,6 +145,14 @@ fn a_watch_outlives_a_server_that_is_started_anew() {
 }
 
 #[test]
+fn a_watch_of_what_was_never_there_ends() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("http://{closed}");
+    let told = Home::new().fails(4, &["list", "--watch", "--server", &nobody]);
+    assert!(told.contains(&nobody), "{told}");
+}
+
+#[test]
 fn in_a_pipe_a_look_is_printed_when_it_changed() {
     let home = with_steps();
     let mut command = home.command(&["steps", "list", "--all", "--json", "--watch=1"]);

@@ -4,12 +4,12 @@
 
 use super::timeline::{Bar, Lane, Span};
 use crate::secrets::Known;
-use model::{Pause, Timestamp, Workflow};
+use model::{Pause, Timestamp, Workflow, limits};
 use serde_json::Value;
 use store::{Browse, EventLine, Result};
 
-/// Events that are looked through, the last ones.
-const LOOKED_THROUGH: usize = 5_000;
+/// Bars of one workflow, the last ones.
+const BARS_MAX: usize = 200;
 /// Characters of why it was held.
 const WORDS_MAX: usize = 200;
 
@@ -26,11 +26,12 @@ const MOVES: [&str; 6] = [
 
 /// None if it never was.
 pub(super) fn held(browse: &Browse, workflow: &Workflow) -> Result<Option<Lane>> {
-    let lines = browse.workflow_events_of(workflow.id, &MOVES, LOOKED_THROUGH)?;
+    let lines = browse.workflow_events_of(workflow.id, &MOVES, limits::PAGE_ROWS_MAX)?;
     if !lines.iter().any(|line| line.kind == PAUSED) {
         return Ok(None);
     }
     let mut bars = bars(&lines, &browse.workflow_pauses(workflow.id)?);
+    bars.drain(..bars.len().saturating_sub(BARS_MAX));
     let secrets = Known::default().secrets(browse, workflow)?;
     for bar in &mut bars {
         let words = secrets.hide_text(std::mem::take(&mut bar.words));

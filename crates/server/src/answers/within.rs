@@ -26,8 +26,9 @@ pub fn workflows_within(
     filter: &WorkflowFilter,
     scope: Option<&Scope>,
 ) -> Result<wire::WorkflowPage> {
-    // Those that are not over for good have an index by their state.
-    let is_open = !filter.states.is_empty() && filter.states.iter().all(|state| !state.is_final());
+    // Those that are not over for good have an index by their state; of what is over nothing is quiet.
+    let is_open = filter.quiet_since.is_some()
+        || (!filter.states.is_empty() && filter.states.iter().all(|state| !state.is_final()));
     let oldest = match is_open && scope.is_none() {
         true => None,
         false => {

@@ -73,13 +73,12 @@ fn render(page: &WorkflowPage, wanted: &Wanted, many: Option<&str>, now: Timesta
     }
 }
 
-/// What has neither a field nor a chip of its own; of labels the first has one.
+/// What has neither a field nor a chip of its own; of labels and states the first has one.
 fn others(wanted: &Wanted) -> Vec<Beside> {
     let pairs = pairs(wanted);
-    let label = pairs.iter().position(|(name, _)| *name == "label");
-    beside(LIST, &pairs, |n, name| {
-        matches!(name, "state" | "workflow" | "limit" | "after") || Some(n) == label
-    })
+    let [label, state] = ["label", "state"].map(|one| pairs.iter().position(|(name, _)| *name == one));
+    let is_shown = |n| [label, state].contains(&Some(n));
+    beside(LIST, &pairs, |n, name| matches!(name, "workflow" | "limit" | "after") || is_shown(n))
 }
 
 fn search(wanted: &Wanted, others: &[Beside]) -> Markup {
@@ -212,16 +211,21 @@ mod tests {
     fn a_list_says_what_it_is_asked_for_and_its_form_keeps_it() {
         let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
         let said = [("label", "team:blue"), ("state", "failed"), ("version", "1.0.0"), ("label", "b:c")];
-        let wanted = Wanted { pairs: said.map(pair).to_vec() };
+        let said = said.into_iter().chain([("state", "paused")]);
+        let wanted = Wanted { pairs: said.map(pair).collect() };
         let page = WorkflowPage { workflows: Vec::new(), next: None };
         let html = render(&page, &wanted, None, Timestamp(0)).into_string();
         for part in [
-            "href=\"/workflows?label=team%3Ablue&amp;state=failed&amp;label=b%3Ac\" aria-label=\"without version 1.0.0\">version: 1.0.0 ×",
-            "href=\"/workflows?label=team%3Ablue&amp;state=failed&amp;version=1.0.0\" aria-label=\"without label b:c\">label: b:c ×",
-            "<input type=\"hidden\" name=\"version\" value=\"1.0.0\"><input type=\"hidden\" name=\"label\" value=\"b:c\">",
+            "href=\"/workflows?label=team%3Ablue&amp;state=failed&amp;label=b%3Ac&amp;state=paused\" aria-label=\"without version 1.0.0\">version: 1.0.0 ×",
+            "href=\"/workflows?label=team%3Ablue&amp;state=failed&amp;version=1.0.0&amp;state=paused\" aria-label=\"without label b:c\">label: b:c ×",
+            "<input type=\"hidden\" name=\"version\" value=\"1.0.0\"><input type=\"hidden\" name=\"label\" value=\"b:c\"><input type=\"hidden\" name=\"state\" value=\"paused\">",
         ] {
             assert!(html.contains(part), "{part} is not in {html}");
         }
-        assert_eq!(html.matches("aria-label=\"without").count(), 2, "the first label has its field: {html}");
+        assert_eq!(
+            html.matches("aria-label=\"without").count(),
+            3,
+            "the first label and the first state have their own: {html}"
+        );
     }
 }

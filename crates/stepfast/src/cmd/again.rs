@@ -15,7 +15,7 @@ const COLUMNS: u16 = 80;
 
 pub async fn again(typed: &ArgMatches, every: Duration) -> Result<ExitCode> {
     let on_screen = std::io::stdout().is_terminal();
-    let mut seen = Look::default();
+    let (mut seen, mut has_seen) = (Look::default(), false);
     loop {
         let cli = Cli::from_arg_matches(typed).unwrap_or_else(|wrong| wrong.exit());
         let json = cli.common.json;
@@ -23,9 +23,9 @@ pub async fn again(typed: &ArgMatches, every: Duration) -> Result<ExitCode> {
         let looked = super::run(cli).await;
         let mut look = output::gathered();
         match looked {
-            Ok(_) => {}
+            Ok(_) => has_seen = true,
             // A server that is started anew is there again soon; until then the last that was seen stands above this.
-            Err(problem) if crate::code_of(&problem) == crate::AWAY => {
+            Err(problem) if has_seen && crate::code_of(&problem) == crate::AWAY => {
                 look = Look { page: seen.page.clone(), notes: format!("stepfast: {problem:#}\n") };
             }
             Err(problem) => return Err(problem),

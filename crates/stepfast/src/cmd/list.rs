@@ -11,7 +11,7 @@ use anyhow::Result;
 use model::{Timestamp, WorkflowState, limits};
 use std::process::ExitCode;
 use store::{Clock, SystemClock, WorkflowFilter};
-use wire::WorkflowView;
+use wire::{WorkflowPage, WorkflowView};
 
 /// Of a message in a table; `--json` has all of it.
 const MESSAGE_CHARS: usize = 60;
@@ -19,15 +19,16 @@ const MESSAGE_CHARS: usize = 60;
 pub async fn run(settings: &Settings, common: &Common, args: &ListWorkflows) -> Result<ExitCode> {
     let now = SystemClock::default().now();
     let filter = filter(args, now)?;
-    let found = Window::open(settings, common)?.workflows(&filter).await?;
+    let WorkflowPage { workflows: found, next } =
+        Window::open(settings, common)?.workflow_page(&filter).await?;
     if common.json {
         found.iter().for_each(output::line);
         return Ok(ExitCode::SUCCESS);
     }
     let head = ["id", "workflow", "state", "created", "took", "labels", "message"];
     output::table(&head, found.iter().map(|view| cells(view, now)).collect());
-    if let (true, Some(last)) = (found.len() == filter.limit, found.last()) {
-        output::note(format_args!("there may be more: --after {}", last.id));
+    if let Some(next) = next {
+        output::note(format_args!("there may be more: --after {next}"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,7 +15,7 @@ use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 use store::{Clock, SystemClock, WorkflowFilter};
-use wire::WorkflowOperatedView;
+use wire::{WorkflowOperatedView, WorkflowView};
 
 /// Of those that were found, so many are named before it is asked.
 const NAMED_MAX: usize = 20;
@@ -69,7 +69,7 @@ async fn paused(settings: &Settings, common: &Common) -> Result<Vec<WorkflowId>>
         limit: limits::PAGE_ROWS_MAX,
         ..WorkflowFilter::default()
     };
-    let found = Window::open(settings, common)?.workflows(&filter).await?;
+    let found = found(settings, common, filter).await?;
     let held = found.iter().filter(|view| view.paused_by.as_deref() != Some("trigger"));
     held.map(|view| workflow_id(&view.id)).collect()
 }
@@ -83,8 +83,28 @@ async fn quiet(settings: &Settings, common: &Common, hours: u64) -> Result<Vec<W
         limit: limits::PAGE_ROWS_MAX,
         ..WorkflowFilter::default()
     };
-    let found = Window::open(settings, common)?.workflows(&filter).await?;
+    let found = found(settings, common, filter).await?;
     found.iter().map(|view| workflow_id(&view.id)).collect()
+}
+
+/// As many as one page holds. What a key may see of a long list comes in pages that may be short, and even empty, and have a next one.
+async fn found(
+    settings: &Settings,
+    common: &Common,
+    mut filter: WorkflowFilter,
+) -> Result<Vec<WorkflowView>> {
+    let window = Window::open(settings, common)?;
+    let mut found = Vec::new();
+    loop {
+        let page = window.workflow_page(&filter).await?;
+        found.extend(page.workflows);
+        match page.next {
+            Some(next) if found.len() < limits::PAGE_ROWS_MAX => filter.after = Some(workflow_id(&next)?),
+            _ => break,
+        }
+    }
+    found.truncate(limits::PAGE_ROWS_MAX);
+    Ok(found)
 }
 
 /// What is to be done to which workflows.
