@@ -7,6 +7,8 @@ mod notify;
 #[cfg(test)]
 mod reference;
 mod secrets;
+#[cfg(test)]
+mod settings;
 mod signing;
 mod stuck;
 mod traces;

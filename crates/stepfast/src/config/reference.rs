@@ -1,5 +1,7 @@
-//! `docs/configuration.md` against the code: every key is on the page, nothing else is, and its default is the one that holds.
+//! `docs/configuration.md`: its table is made from the settings and the flags, and holds every key that the code takes, no other, and the
+//! defaults that hold.
 
+use super::settings::{SETTINGS, Setting};
 use super::*;
 
 const PAGE: &str = include_str!("../../../../docs/configuration.md");
@@ -23,6 +25,45 @@ fn rows() -> Vec<(Vec<String>, String)> {
         (keys.filter(|key| !key.is_empty()).collect(), cells[4].to_string())
     })
     .collect()
+}
+
+/// The table, with the variables of flags from the flags themselves.
+fn table() -> String {
+    let whole = crate::cli::command();
+    let quoted = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let row = |one: &Setting| {
+        let mut verb = "serve";
+        let mut variables: Vec<String> = Vec::new();
+        for flag in one.flags {
+            let (before, long) = flag.split_at(flag.find("--").expect("a flag"));
+            // A verb holds for the rest of its row.
+            verb = Some(before.trim()).filter(|word| !word.is_empty()).unwrap_or(verb);
+            let long = long.split_whitespace().next().expect("a flag");
+            let arg = argument(&whole, verb, long).unwrap_or_else(|| panic!("{flag} cannot be typed"));
+            variables.extend(variable(arg).map(|name| format!("`{name}`")));
+        }
+        variables.extend(Some(one.variables.to_string()).filter(|more| !more.is_empty()));
+        let cells = [&quoted(one.keys), &variables.join(", "), &quoted(one.flags), one.default, one.means];
+        let cells = cells.map(|cell| if cell.is_empty() { String::new() } else { format!("{cell} ") });
+        format!("| {}|\n", cells.join("| "))
+    };
+    SETTINGS.iter().map(row).collect()
+}
+
+#[test]
+fn the_table_of_the_page_is_made_from_the_settings() {
+    let (head, rest) = PAGE.split_once("|---|---|---|---|---|\n").expect("a table");
+    let (_, behind) = rest.split_once("\n\n").expect("something behind the table");
+    let page = format!("{head}|---|---|---|---|---|\n{}\n{behind}", table());
+    if std::env::var("STEPFAST_BLESS").is_ok_and(|value| value == "1") {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+        std::fs::write(path, &page).unwrap();
+        return;
+    }
+    assert!(
+        PAGE == page,
+        "docs/configuration.md is not what the settings say; STEPFAST_BLESS=1 writes it anew"
+    );
 }
 
 /// Every key that a file may have, by its path.
@@ -204,7 +245,8 @@ fn every_flag_of_a_server_and_every_flag_with_a_variable_is_on_the_page() {
 fn variables_in_code() -> Vec<String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let below = std::fs::read_dir(source.join("config")).unwrap().map(|entry| entry.unwrap().path());
-    let files = below.filter(|path| !path.ends_with("reference.rs")).chain([source.join("config.rs")]);
+    let told = |path: &std::path::PathBuf| path.ends_with("reference.rs") || path.ends_with("settings.rs");
+    let files = below.filter(|path| !told(path)).chain([source.join("config.rs")]);
     let mut names: Vec<String> = arguments(&crate::cli::command()).into_iter().filter_map(variable).collect();
     for file in files {
         let text = std::fs::read_to_string(file).unwrap();
